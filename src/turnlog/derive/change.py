@@ -1,0 +1,27 @@
+"""One operation on one entry of session state: the element of a commit's delta."""
+
+from typing import NamedTuple
+
+from turnlog.semconv import DeltaOp, EntryKind, FileEvidence, Tier
+
+
+class Change(NamedTuple):
+    op: DeltaOp
+    kind: EntryKind
+    key: str
+    value: str
+    tier: Tier
+    action: str = ""
+    evidence: FileEvidence | None = None
+
+    @property
+    def entry(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+    def as_json(self) -> dict[str, str]:
+        fields = {"op": self.op, "kind": self.kind, "key": self.key, "value": self.value, "tier": self.tier}
+        if self.action:
+            fields["action"] = self.action
+        if self.evidence:
+            fields["evidence"] = self.evidence
+        return fields

@@ -1,0 +1,229 @@
+"""The deriver: one span's attributes and content become one commit, or none.
+
+Everything turnlog knows about state is decided here, for every framework alike. Lineage, evictions, provenance and
+retries will join as further readers of the same two inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from turnlog import semconv
+from turnlog.content import Blob, ContentPolicy
+from turnlog.derive.change import Change
+from turnlog.derive.files import declared_touches
+from turnlog.derive.messages import as_messages, texts, tool_calls
+from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
+
+_TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
+_CANCELLED_WORDS = ("cancelled", "canceled", "generatorexit", "keyboardinterrupt")
+_TIERS = {EntryKind.TOOL: Tier.TRANSIENT, EntryKind.SOURCE: Tier.TRANSIENT}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    id: str
+    choice: str
+    reason: str = ""
+    reason_source: ReasonSource = ReasonSource.NONE
+    about: str = ""
+    alternatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    kind: CommitKind
+    outcome: Outcome
+    input_hash: str = ""
+    input_summary: str = ""
+    output_hash: str = ""
+    output_summary: str = ""
+    changes: tuple[Change, ...] = ()
+    decision: Decision | None = None
+    blobs: tuple[Blob, ...] = ()
+
+    def attributes(self) -> dict[str, Any]:
+        """The commit in the words of the convention. The delta is JSON text: every back end can carry and show it."""
+        found: dict[str, Any] = {
+            semconv.COMMIT_KIND: self.kind.value,
+            semconv.COMMIT_OUTCOME: self.outcome.value,
+            semconv.COMMIT_INPUT_HASH: self.input_hash,
+            semconv.COMMIT_INPUT_SUMMARY: self.input_summary,
+            semconv.COMMIT_OUTPUT_HASH: self.output_hash,
+            semconv.COMMIT_OUTPUT_SUMMARY: self.output_summary,
+        }
+        if self.changes:
+            found[semconv.COMMIT_DELTA] = orjson.dumps([change.as_json() for change in self.changes]).decode()
+            found[semconv.STATE_CHANGED_KEYS] = [change.entry for change in self.changes]
+            found[semconv.STATE_CHANGED_KEY_COUNT] = len(self.changes)
+            files = [f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE]
+            if files:
+                found[semconv.FILE_ACTIONS] = files
+                found[semconv.FILE_EVIDENCE] = FileEvidence.DECLARED.value
+        if self.decision:
+            found |= {
+                semconv.DECISION_ID: self.decision.id,
+                semconv.DECISION_ABOUT: self.decision.about,
+                semconv.DECISION_CHOICE: self.decision.choice,
+                semconv.DECISION_REASON_TEXT: self.decision.reason,
+                semconv.DECISION_REASON_SOURCE: self.decision.reason_source.value,
+                semconv.DECISION_ALTERNATIVES: list(self.decision.alternatives),
+            }
+        return {key: value for key, value in found.items() if value not in ("", [])}
+
+
+def derive(
+    span_id: str, attributes: Mapping[str, Any], content: Mapping[str, Any], failed: bool, policy: ContentPolicy
+) -> Commit | None:
+    """The commit that a span stands for. `content` wins over an attribute of the same name."""
+    facts = _Facts(attributes, content)
+    outcome = _outcome(facts, failed)
+    if facts.get(semconv.COMMIT_KIND):
+        return _by_hand(span_id, facts, outcome, policy)
+    operation = facts.get(semconv.GEN_AI_OPERATION_NAME)
+    if operation == GenAiOperation.EXECUTE_TOOL:
+        return _tool(facts, outcome, policy)
+    if operation in (GenAiOperation.CHAT, GenAiOperation.GENERATE_CONTENT, GenAiOperation.TEXT_COMPLETION):
+        return _model_call(span_id, facts, outcome, policy)
+    return None
+
+
+class _Facts:
+    __slots__ = ("_attributes", "_content")
+
+    def __init__(self, attributes: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+        self._attributes = attributes
+        self._content = content
+
+    def get(self, key: str) -> Any:
+        return self._content[key] if key in self._content else self._attributes.get(key)
+
+    def text(self, key: str) -> str:
+        value = self.get(key)
+        return value if isinstance(value, str) else ""
+
+
+def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
+    tool = facts.text(semconv.GEN_AI_TOOL_NAME) or "unknown"
+    arguments = _arguments(facts.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
+    result = facts.get(semconv.GEN_AI_TOOL_CALL_RESULT)
+    error = facts.text(semconv.EXCEPTION_MESSAGE) or facts.text(semconv.ERROR_TYPE)
+    changes = [_change(EntryKind.TOOL, tool, outcome.value)]
+    if outcome is Outcome.OK:
+        for touch in declared_touches(tool, arguments):
+            value = "" if touch.content is None else policy.hash(touch.content)
+            kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
+            changes.append(_change(kind, touch.path, value, action=touch.action, evidence=FileEvidence.DECLARED))
+    input_hash = "" if arguments is None else policy.hash(arguments)
+    output_hash = "" if result is None else policy.hash(result)
+    return Commit(
+        CommitKind.TOOL,
+        outcome,
+        input_hash=input_hash,
+        input_summary="" if arguments is None else policy.summary(arguments),
+        output_hash=output_hash,
+        output_summary=policy.summary(error if outcome is not Outcome.OK else "" if result is None else result),
+        changes=tuple(changes),
+        blobs=_blobs(policy, (arguments, input_hash), (result, output_hash)),
+    )
+
+
+def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
+    """What the model chose: to call tools, for the reason it stated, or to answer."""
+    inputs = as_messages(facts.get(semconv.GEN_AI_INPUT_MESSAGES))
+    outputs = as_messages(facts.get(semconv.GEN_AI_OUTPUT_MESSAGES))
+    calls = [call for message in outputs for call in tool_calls(message)]
+    said = "\n".join(filter(None, (texts(message) for message in outputs)))
+    thought = "\n".join(filter(None, (texts(message, "reasoning") for message in outputs)))
+    names = list(dict.fromkeys(str(call.get("name", "")) for call in calls))
+    choice = "call " + ", ".join(names) if names else "answer"
+    reason = policy.summary((said if calls else "") or thought)
+    last = inputs[len(inputs) - 1] if inputs else None
+    output_hash = policy.hash(list(outputs)) if outputs else ""
+    input_hash = policy.hash(last) if last else ""
+    error = facts.text(semconv.EXCEPTION_MESSAGE) or facts.text(semconv.ERROR_TYPE)
+    return Commit(
+        CommitKind.DECISION,
+        outcome,
+        input_hash=input_hash,
+        input_summary=policy.summary(texts(last)) if last else "",
+        output_hash=output_hash,
+        output_summary=policy.summary(said if outcome is Outcome.OK or said else error),
+        changes=(_change(EntryKind.DECISION, span_id, choice),) if calls else (),
+        decision=Decision(span_id, choice, reason, ReasonSource.STATED if reason else ReasonSource.NONE)
+        if outcome is Outcome.OK
+        else None,
+        blobs=_blobs(policy, (last, input_hash), (list(outputs), output_hash)),
+    )
+
+
+def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
+    """A commit whose kind and changes the application stated itself; only its texts pass through the policy."""
+    changes = []
+    for stated in facts.get(semconv.COMMIT_DELTA) or ():
+        kind = EntryKind(stated["kind"])
+        changes.append(_change(kind, stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"])))
+    choice = facts.text(semconv.DECISION_CHOICE)
+    decision = None
+    if choice:
+        reason = policy.summary(facts.text(semconv.DECISION_REASON_TEXT))
+        decision = Decision(
+            span_id,
+            policy.summary(choice),
+            reason,
+            ReasonSource.STATED if reason else ReasonSource.NONE,
+            facts.text(semconv.DECISION_ABOUT),
+            tuple(policy.summary(item) for item in facts.get(semconv.DECISION_ALTERNATIVES) or ()),
+        )
+        changes.append(_change(EntryKind.DECISION, decision.about or span_id, decision.choice))
+    text = choice or "; ".join(str(stated.get("value", "")) for stated in facts.get(semconv.COMMIT_DELTA) or ())
+    input_hash = policy.hash(text) if text else ""
+    return Commit(
+        CommitKind(facts.get(semconv.COMMIT_KIND)),
+        outcome,
+        input_hash=input_hash,
+        input_summary=policy.summary(text),
+        changes=tuple(changes),
+        decision=decision,
+        blobs=_blobs(policy, (text or None, input_hash)),
+    )
+
+
+def _change(
+    kind: EntryKind,
+    key: str,
+    value: str,
+    *,
+    op: DeltaOp = DeltaOp.SET,
+    action: str = "",
+    evidence: FileEvidence | None = None,
+) -> Change:
+    return Change(op, kind, key, value, _TIERS.get(kind, Tier.DURABLE), action, evidence)
+
+
+def _outcome(facts: _Facts, failed: bool) -> Outcome:
+    error = facts.text(semconv.ERROR_TYPE)
+    if not error and not failed:
+        return Outcome.OK
+    word = error.lower().replace("_", "").rsplit(".", 1)[-1]
+    if any(mark in word for mark in _TIMEOUT_WORDS):
+        return Outcome.TIMEOUT
+    return Outcome.CANCELLED if any(mark in word for mark in _CANCELLED_WORDS) else Outcome.ERROR
+
+
+def _arguments(value: Any) -> Any:
+    """Arguments as a value: one framework hands over a mapping, another the model's JSON text of the same."""
+    if isinstance(value, str):
+        try:
+            return orjson.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _blobs(policy: ContentPolicy, *values: tuple[Any, str]) -> tuple[Blob, ...]:
+    return tuple(blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest)))

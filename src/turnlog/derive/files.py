@@ -1,0 +1,91 @@
+"""Files and sources that a tool call declares in its arguments. Claimed, not seen: evidence is always `declared`.
+
+Order of trust: editor tools that name their command, tools known by name, then argument names with the verb read from
+the tool's name or from the presence of content. A path whose use cannot be told is left out rather than guessed.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+READ, WRITE, DELETE, RENAME, LIST, FETCH = "read", "write", "delete", "rename", "list", "fetch"
+
+_ONE_PATH = (
+    "file_path",
+    "filepath",
+    "path",
+    "filename",
+    "file_name",
+    "file",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+    "relative_path",
+)
+_MANY_PATHS = ("paths", "files", "file_paths")
+_SOURCE = ("source", "src", "source_path", "old_path")
+_DESTINATION = ("destination", "dest", "destination_path", "target", "new_path")
+_CONTENT = ("content", "contents", "file_text", "new_string", "new_str", "text", "data", "edits", "new_source")
+_URL = ("url", "uri", "link", "href")
+
+_KNOWN = {
+    **dict.fromkeys(("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ),
+    **dict.fromkeys(
+        ("write", "writefile", "createfile", "edit", "editfile", "multiedit", "notebookedit", "appendfile", "savefile"), WRITE
+    ),
+    **dict.fromkeys(("delete", "deletefile", "removefile", "unlink"), DELETE),
+    **dict.fromkeys(("movefile", "renamefile", "move", "rename"), RENAME),
+    **dict.fromkeys(("ls", "glob", "grep", "listdir", "listdirectory", "listfiles", "directorytree", "searchfiles"), LIST),
+}
+_EDITORS = {"strreplacebasededittool", "strreplaceeditor", "texteditor", "fileeditor", "memory"}
+_EDITOR_COMMANDS = {"view": READ, "delete": DELETE, "rename": RENAME}
+_VERBS = (
+    (DELETE, re.compile(r"delete|remove|unlink")),
+    (WRITE, re.compile(r"write|edit|create|save|update|patch|append|replace|insert")),
+    (READ, re.compile(r"read|view|load|open|get|cat|parse")),
+)
+
+
+class Touch(NamedTuple):
+    """One thing a tool call says it touches. `is_file` is false for a remote source."""
+
+    action: str
+    path: str
+    content: Any = None
+    is_file: bool = True
+
+
+def declared_touches(tool: str, arguments: Any) -> list[Touch]:
+    if not isinstance(arguments, Mapping):
+        return []
+    name = re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
+    url = _first_text(arguments, _URL)
+    if url and "://" in url:
+        return [Touch(FETCH, url, is_file=False)]
+    source, destination = _first_text(arguments, _SOURCE), _first_text(arguments, _DESTINATION)
+    if source and destination:
+        moved = _KNOWN.get(name) == RENAME or "move" in name or "rename" in name or arguments.get("command") == "rename"
+        return [Touch(DELETE if moved else READ, source), Touch(WRITE, destination)]
+    one = _first_text(arguments, _ONE_PATH)
+    many = next((arguments[key] for key in _MANY_PATHS if isinstance(arguments.get(key), list)), [])
+    paths = [one] if one else [item for item in many if isinstance(item, str)]
+    content = next((arguments[key] for key in _CONTENT if key in arguments), None)
+    action = _action(name, arguments, content)
+    if not action:
+        return []
+    return [Touch(action, path, content if action == WRITE else None) for path in paths if "://" not in path]
+
+
+def _action(name: str, arguments: Mapping[str, Any], content: Any) -> str:
+    if name in _EDITORS and isinstance(arguments.get("command"), str):
+        return _EDITOR_COMMANDS.get(arguments["command"], WRITE)
+    known = _KNOWN.get(name)
+    if known:
+        return known
+    if content is not None:
+        return WRITE
+    return next((verb for verb, pattern in _VERBS if pattern.search(name)), "")
+
+
+def _first_text(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    return next((arguments[key] for key in keys if isinstance(arguments.get(key), str) and arguments[key]), "")

@@ -1,0 +1,42 @@
+"""Reading messages in the GenAI form: who spoke, what was said, which tools were asked for."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+Message = Mapping[str, Any]
+
+
+def as_messages(value: Any) -> Sequence[Message]:
+    """The messages of an attribute or of carried content; JSON text and lists alike, nothing when it is neither."""
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except ValueError:
+            return []
+    return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
+
+
+def role(message: Message) -> str:
+    return str(message.get("role", ""))
+
+
+def texts(message: Message, kind: str = "text") -> str:
+    return "\n".join(str(part.get("content", "")) for part in _parts(message) if part.get("type") == kind and part.get("content"))
+
+
+def tool_calls(message: Message) -> list[Mapping[str, Any]]:
+    return [part for part in _parts(message) if part.get("type") == "tool_call"]
+
+
+def is_tool_result(message: Message) -> bool:
+    return role(message) == "tool" or any(part.get("type") == "tool_call_response" for part in _parts(message))
+
+
+def _parts(message: Message) -> list[Mapping[str, Any]]:
+    parts = message.get("parts")
+    if isinstance(parts, list):
+        return [part for part in parts if isinstance(part, Mapping)]
+    content = message.get("content")
+    return [{"type": "text", "content": content}] if isinstance(content, str) else []

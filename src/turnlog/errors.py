@@ -1,0 +1,36 @@
+"""What turnlog's own tools raise on purpose. Each message says what, where and what to do.
+
+Nothing here is ever raised into an instrumented application: telemetry failures are logged once and counted.
+"""
+
+
+class TurnlogError(Exception):
+    """Base of everything that the CLI prints in one line before it exits with 1."""
+
+
+class StoreLocked(TurnlogError):
+    """Another process kept the store busy for longer than the caller's patience."""
+
+
+class NotAStore(TurnlogError):
+    """The store's file exists but is not a database that turnlog can read."""
+
+
+class SchemaTooNew(TurnlogError):
+    """The store was written by a newer turnlog."""
+
+
+class SchemaTooOld(TurnlogError):
+    """The store was written by an older turnlog and has not been migrated yet."""
+
+
+class NotFound(TurnlogError):
+    """A session, turn or commit that the caller named does not exist."""
+
+
+class StatementRefused(TurnlogError):
+    """A statement that the read-only sandbox does not run."""
+
+
+class MissingExtra(TurnlogError):
+    """An optional dependency is not installed."""

@@ -1,0 +1,276 @@
+"""One hooked call: which operation it is, current only while the framework's code runs, ended exactly once.
+
+A hook that reads its call starts a Run. A hook that only surrounds code whose callbacks start the operation lends them a
+Scope. One driver per call shape steps either of them; a context is never left attached across a `yield`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextvars import ContextVar, Token
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol
+
+from opentelemetry import context as otel
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanKind, Tracer, set_span_in_context
+
+from turnlog import semconv
+from turnlog.operation import Operation
+from turnlog.semconv import GenAiOperation
+
+_log = logging.getLogger("turnlog")
+_OWNER = otel.create_key("turnlog-owner")
+_SUPPRESSED = (otel._SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
+_MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
+_LENT = (semconv.SERVER_ADDRESS, semconv.SERVER_PORT)
+
+
+class Call(NamedTuple):
+    instance: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def argument(self, position: int, name: str) -> Any:
+        return self.kwargs[name] if name in self.kwargs else self.args[position] if position < len(self.args) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known when an operation starts."""
+
+    name: str
+    attributes: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
+    kind: SpanKind = SpanKind.INTERNAL
+    parent: Context | None = None
+
+
+class Facts(NamedTuple):
+    """What became known later."""
+
+    attributes: dict[str, Any]
+    content: dict[str, Any]
+
+
+class Collector(Protocol):
+    """Adds up the items of a stream."""
+
+    def add(self, item: Any) -> None: ...
+    def facts(self) -> Facts: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One function to wrap, and pure functions that read its calls.
+
+    Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that streams
+    on after the call has returned, and says whether it did.
+    """
+
+    target: str
+    operation: GenAiOperation
+    at_start: Callable[[Call], Start | None] | None = None
+    at_end: Callable[[Call, Any], Facts] | None = None
+    collect: Callable[[Call], Collector] | None = None
+    follow: Callable[[Run, Any], bool] | None = None
+
+
+class Account:
+    """What one framework's hooks share: where spans go, how many calls were seen, what was complained about."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self.tracer: Tracer | None = None
+        self.calls = 0
+        self._complaints: set[str] = set()
+
+    def start(self, start: Start) -> Operation:
+        self.calls += 1
+        return Operation.start(
+            start.name, start.attributes, start.content, kind=start.kind, parent=start.parent, tracer=self.tracer
+        )
+
+    def ask(self, place: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Our own code on the application's path: a failure costs its answer and one log line per place."""
+        try:
+            return function(*args)
+        except Exception as error:  # noqa: BLE001 - the application comes first
+            if place not in self._complaints:
+                self._complaints.add(place)
+                _log.warning("turnlog: %s: %s failed, its facts are missing: %r", self.framework, place, error)
+            return None
+
+
+def suppressed() -> bool:
+    return any(otel.get_value(key) for key in _SUPPRESSED)
+
+
+def finish_operation(operation: Operation, error: BaseException | None) -> None:
+    # A generator that is left early was not a failure of the operation: what was read stands.
+    if error is not None and not isinstance(error, GeneratorExit):
+        operation.fail(error)
+    operation.end()
+
+
+def context_of(operation: Operation, name: str) -> Context:
+    """The context in which an operation's code runs. A model call in it belongs to the operation, if that is one itself."""
+    context = set_span_in_context(operation.span)
+    return otel.set_value(_OWNER, operation, context) if name in _MODEL_CALLS else context
+
+
+class Frame:
+    """What a driver steps: `with frame:` around the framework's code, then saw, returned or finish."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: Context | None) -> None:
+        self._context = context
+        self._token: Token[Context] | None = None
+
+    @property
+    def stepping(self) -> bool:
+        return self._token is not None
+
+    def __enter__(self) -> None:
+        if self._context is not None:
+            self._token = otel.attach(self._context)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            token, self._token = self._token, None
+            otel.detach(token)
+
+    def saw(self, item: Any) -> None:
+        pass
+
+    def returned(self, result: Any) -> None:
+        self.finish()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        raise NotImplementedError
+
+
+class Run(Frame):
+    """A call that is an operation by itself."""
+
+    __slots__ = ("_account", "_collector", "_finished", "call", "hook", "operation")
+
+    def __init__(self, hook: Hook, account: Account, call: Call, operation: Operation, name: str) -> None:
+        super().__init__(context_of(operation, name))
+        self.hook = hook
+        self.call = call
+        self.operation = operation
+        self._account = account
+        self._collector: Collector | None = None
+        self._finished = False
+
+    def saw(self, item: Any) -> None:
+        if self._collector is None and self.hook.collect is not None:
+            self._collector = self._ask(self.hook.collect, self.call)
+        if self._collector is not None:
+            self._ask(self._collector.add, item)
+
+    def returned(self, result: Any) -> None:
+        if self.hook.follow is None or not self._ask(self.hook.follow, self, result):
+            self.conclude(result)
+
+    def conclude(self, result: Any) -> None:
+        if self.hook.at_end is not None and not self._finished:
+            self._learn(self._ask(self.hook.at_end, self.call, result))
+        self.finish()
+
+    def finish(self, error: BaseException | None = None) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        if self._collector is not None:
+            self._learn(self._ask(self._collector.facts))
+        self._ask(finish_operation, self.operation, error)
+
+    def __del__(self) -> None:
+        """Whoever abandoned the stream will not tell us."""
+        self.finish()
+
+    def _learn(self, facts: Facts | None) -> None:
+        if facts is not None:
+            self._ask(self.operation.set, *facts)
+
+    def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._account.ask(self.hook.target, function, *args)
+
+
+_scope: ContextVar[Scope | None] = ContextVar("turnlog_scope", default=None)
+
+
+class Scope(Frame):
+    """A call inside which a callback of the framework starts the operation: current in it, over when it is over.
+
+    Callbacks alone cannot do this: an async end callback runs in a task of its own, where nothing can be detached, and
+    a cancelled call has no end callback at all.
+    """
+
+    __slots__ = ("_finish", "_taken", "_untaken", "operation")
+
+    def __init__(self, operation: GenAiOperation) -> None:
+        super().__init__(None)
+        self.operation = operation
+        self._taken = False
+        self._untaken: Token[Scope | None] | None = None
+        self._finish: Callable[[BaseException | None], None] | None = None
+
+    def __enter__(self) -> None:
+        if not self._taken:
+            self._untaken = _scope.set(self)
+        super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._untaken is not None:
+            token, self._untaken = self._untaken, None
+            _scope.reset(token)
+
+    @classmethod
+    def take(cls, operation: GenAiOperation) -> Scope | None:
+        """The scope of the call that is just starting, for its first callback: later ones, in copies of the context, get
+        none."""
+        scope = _scope.get()
+        if scope is None or scope.operation is not operation:
+            return None
+        scope._taken = True
+        _scope.set(None)
+        return scope
+
+    def hold(self, operation: Operation, finish: Callable[[BaseException | None], None]) -> None:
+        self._finish = finish
+        self._context = context_of(operation, self.operation.value)
+        self._token = otel.attach(self._context)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            finish(error)
+
+
+def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
+    if suppressed():
+        return None
+    if hook.at_start is None:
+        return Scope(hook.operation)
+    frame: Frame | None = account.ask(hook.target, _begin_run, hook, account, call)
+    return frame
+
+
+def _begin_run(hook: Hook, account: Account, call: Call) -> Run | None:
+    assert hook.at_start is not None  # noqa: S101
+    unread = Start(hook.operation.value)
+    start: Start | None = account.ask(hook.target, lambda: (hook.at_start(call),)) or (unread,)
+    return None

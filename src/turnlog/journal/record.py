@@ -1,0 +1,102 @@
+"""Rows of a journal: one JSON object a line, typed columns at the top level, every other attribute below `attributes`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import format_span_id, format_trace_id
+
+from turnlog import semconv
+from turnlog.content import Blob, dump_json
+
+ROW_LIMIT = 512 * 1024
+TEXT_LIMIT = 64 * 1024
+_INT64 = 2**63
+_COLUMNS = {column.key: (column.name, column.type) for column in semconv.COLUMNS}
+
+
+def span_row(span: ReadableSpan, record: str) -> bytes:
+    """The row of a span that starts (`record` is "start") or has ended ("end")."""
+    context = span.get_span_context()
+    if context is None or span.start_time is None:
+        raise ValueError("a span without context or start time cannot be recorded")
+    row: dict[str, Any] = {
+        "record": record,
+        "trace_id": format_trace_id(context.trace_id),
+        "span_id": format_span_id(context.span_id),
+        "parent_id": format_span_id(span.parent.span_id) if span.parent else "",
+        "name": span.name,
+        "span_kind": span.kind.name.lower(),
+        "start_ns": span.start_time,
+        "end_ns": span.end_time or 0,
+        "status": span.status.status_code.name.lower(),
+    }
+    if span.status.description:
+        row["status_message"] = span.status.description
+    if span.instrumentation_scope is not None:
+        row["scope"] = span.instrumentation_scope.name
+    rest: dict[str, Any] = {}
+    for key, value in (span.attributes or {}).items():
+        column = _COLUMNS.get(key)
+        if column is not None and (typed := _typed(value, column[1])) is not None:
+            row[column[0]] = typed
+        else:
+            rest[key] = value
+    if rest:
+        row["attributes"] = rest
+    if span.links:
+        row["links"] = [
+            {"trace_id": format_trace_id(link.context.trace_id), "span_id": format_span_id(link.context.span_id)}
+            for link in span.links
+        ]
+    if span.events:
+        row["events"] = [
+            {"name": event.name, "at_ns": event.timestamp, "attributes": dict(event.attributes or {})} for event in span.events
+        ]
+    line = dump_json(row)
+    return (line if len(line) <= ROW_LIMIT else _shortened(row)) + b"\n"
+
+
+def blob_rows(blobs: Iterable[Blob]) -> bytes:
+    now = time.time_ns()
+    return b"".join(dump_json({"record": "blob", "start_ns": now, "hash": blob.hash, "text": blob.text}) + b"\n" for blob in blobs)
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """The value as its column takes it, or None: what another instrumentation wrote in another type stays an attribute."""
+    if kind == "VARCHAR":
+        return value if isinstance(value, str) else None
+    if kind == "BIGINT":
+        return value if type(value) is int and -_INT64 <= value < _INT64 else None
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except ValueError:
+            return None
+    return list(value) if isinstance(value, list | tuple) else None
+
+
+def _shortened(row: dict[str, Any]) -> bytes:
+    """The row with its long texts cut and a count of the cuts; without its attributes when even that is too long."""
+    cuts = 0
+
+    def cut(value: Any) -> Any:
+        nonlocal cuts
+        if isinstance(value, str | bytes) and len(value) > TEXT_LIMIT:
+            cuts += 1
+            mark = f"… (+{len(value) - TEXT_LIMIT:,} chars)"
+            return value[:TEXT_LIMIT] + (mark if isinstance(value, str) else mark.encode())
+        if isinstance(value, dict):
+            return {key: cut(item) for key, item in value.items()}
+        return [cut(item) for item in value] if isinstance(value, list | tuple) else value
+
+    row = cut(row)
+    line = dump_json(row | {"lost": cuts})
+    if len(line) <= ROW_LIMIT:
+        return line
+    large = ("attributes", "events", "links", "delta", "alternatives")
+    return dump_json({key: value for key, value in row.items() if key not in large} | {"lost": cuts + 1})

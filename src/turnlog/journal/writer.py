@@ -1,0 +1,163 @@
+"""Appending to this process's journal: one write per call, so that what was appended survives `kill -9`.
+
+A file is created under a temporary name, locked, then renamed: a loader never sees an unlocked journal of a live writer.
+Failure (full disk, read-only directory) costs rows, which are counted and written down as soon as writing works again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from turnlog.content import dump_json
+from turnlog.journal.frame import encode_frame
+from turnlog.journal.process import Process, current_process
+from turnlog.settings import Settings
+
+_log = logging.getLogger("turnlog")
+_RETRY_AFTER = 5.0
+_writers: weakref.WeakSet[JournalWriter] = weakref.WeakSet()
+
+
+class JournalWriter:
+    """One process's journal. Safe for threads; a forked child starts its own."""
+
+    def __init__(self, settings: Settings, resource: Mapping[str, Any] | None = None) -> None:
+        self._settings = settings
+        self._resource = dict(resource or {})
+        self._start_over()
+        _writers.add(self)
+
+    def _start_over(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Process | None = None
+        self._file = -1
+        self._size = 0
+        self._sequence = 0
+        self._retry_at = 0.0
+        self._complained = False
+        self.written = 0
+        self.lost = 0
+        self._lost_unsaid = 0
+
+    @property
+    def process(self) -> Process:
+        if self._process is None:
+            self._process = current_process()
+        return self._process
+
+    def append(self, payload: bytes, rows: int = 1) -> bool:
+        """Write newline-terminated JSON rows; true once the operating system has them."""
+        with self._lock:
+            try:
+                if self._file < 0:
+                    self._open()
+                elif self._size > self._settings.rotate_bytes:
+                    self._rotate()
+                if self._lost_unsaid:
+                    self._write(_loss_row("journal not writable", self._lost_unsaid), 1)
+                    self._lost_unsaid = 0
+                self._write(payload, rows)
+                self.written += rows
+            except OSError as error:
+                self.lost += rows
+                self._lost_unsaid += rows
+                self._complain(error)
+                return False
+            return True
+
+    def report_loss(self, reason: str) -> None:
+        """Write down that a row could not be made, so that `turnlog doctor` can show it."""
+        self.append(_loss_row(reason, 1))
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def _open(self) -> None:
+        now = time.monotonic()
+        if now < self._retry_at:
+            raise BlockingIOError("the journal could not be opened a moment ago")
+        self._retry_at = now + _RETRY_AFTER
+        folder = self._settings.journals
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        name = f"{self.process.id}.{self._sequence:06d}"
+        temporary, final = folder / f"{name}.tmp", folder / f"{name}.journal"
+        self._file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._size = 0
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write(dump_json(self._process_row()) + b"\n", 1)
+            temporary.rename(final)
+        except OSError:
+            os.close(self._file)
+            self._file = -1
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        self._sequence += 1
+        self._retry_at = 0.0
+
+    def _rotate(self) -> None:
+        """Open the next file before the last is let go: a process always holds a locked journal while it lives."""
+        last = self._file
+        try:
+            self._open()
+        except OSError:
+            self._file = last
+            raise
+        os.close(last)
+
+    def _write(self, payload: bytes, rows: int) -> None:
+        frame = encode_frame(payload, rows)
+        written = os.write(self._file, frame)
+        if written != len(frame):
+            os.ftruncate(self._file, self._size)
+            raise OSError(28, "the disk took only part of a frame")
+        self._size += written
+        if self._settings.fsync:
+            os.fdatasync(self._file)
+
+    def _complain(self, error: OSError) -> None:
+        if not self._complained:
+            self._complained = True
+            _log.warning("turnlog cannot write its journal in %s: %s. Spans are lost and counted.", self._settings.journals, error)
+
+    def _process_row(self) -> dict[str, Any]:
+        process = self.process
+        return {
+            "record": "process",
+            "host": process.host,
+            "boot": process.boot,
+            "pid": process.pid,
+            "started": process.started,
+            "start_ns": time.time_ns(),
+            "attributes": self._resource,
+        }
+
+    def after_fork_in_child(self) -> None:
+        # Closing our copy leaves the parent's lock in place: a flock ends with its last descriptor.
+        if self._file >= 0:
+            os.close(self._file)
+        self._start_over()
+
+
+def _loss_row(reason: str, count: int) -> bytes:
+    return dump_json({"record": "loss", "start_ns": time.time_ns(), "name": reason, "lost": count}) + b"\n"
+
+
+def _after_fork_in_child() -> None:
+    for writer in list(_writers):
+        writer.after_fork_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,125 @@
+"""One running GenAI operation: a span, and beside it the content that the span itself must not carry.
+
+Instrumentations and the by-hand API start operations; the SessionProcessor reads the content at span start and just
+before span end, so that state can be derived without a prompt or a result ever becoming an attribute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from turnlog import semconv
+
+Content = dict[str, Any]
+
+_starting = threading.local()
+
+
+class Messages(Sequence[Mapping[str, Any]]):
+    """A framework's messages, read in place and converted to the GenAI form one at a time, only when asked for.
+
+    A model call repeats its whole history; converting all of it on every call is where peers spend their time.
+    """
+
+    __slots__ = ("_convert", "_raw")
+
+    def __init__(self, raw: Sequence[Any], convert: Callable[[Any], Mapping[str, Any]]) -> None:
+        self._raw = raw
+        self._convert = convert
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    @overload
+    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        if isinstance(index, slice):
+            return [self._convert(raw) for raw in self._raw[index]]
+        return self._convert(self._raw[index])
+
+
+class Operation:
+    """A span that is started, made current only around calls, and ended exactly once."""
+
+    __slots__ = ("_ended", "content", "span")
+
+    def __init__(self, span: trace.Span, content: Content) -> None:
+        self.span = span
+        self.content = content
+        self._ended = False
+
+    @classmethod
+    def start(
+        cls,
+        name: str,
+        attributes: Mapping[str, Any],
+        content: Content | None = None,
+        *,
+        kind: SpanKind = SpanKind.INTERNAL,
+        parent: Context | None = None,
+        links: Sequence[trace.Link] = (),
+        tracer: trace.Tracer | None = None,
+    ) -> Operation:
+        content = {} if content is None else content
+        _starting.content = content
+        try:
+            span = (tracer or default_tracer()).start_span(
+                name, context=parent, kind=kind, attributes=dict(attributes), links=links
+            )
+        finally:
+            _starting.content = None
+        return cls(span, content)
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the span current for one call. Never hold this across a `yield` of the caller's."""
+        with trace.use_span(self.span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+            yield
+
+    def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
+        if attributes:
+            self.span.set_attributes({key: value for key, value in attributes.items() if value is not None})
+        if content:
+            self.content.update(content)
+
+    def fail(self, error: BaseException) -> None:
+        """Record how the operation failed. The message stays content: the processor puts its redacted form on the span."""
+        self.set({semconv.ERROR_TYPE: error_type(error)}, {semconv.EXCEPTION_MESSAGE: str(error)})
+        self.span.set_status(Status(StatusCode.ERROR))
+
+    def end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self.span.end()
+
+
+def claim_content() -> Content:
+    """The content of the operation whose span is starting on this thread, or an empty one for a foreign span."""
+    content: Content | None = getattr(_starting, "content", None)
+    return {} if content is None else content
+
+
+_tracers: tuple[trace.TracerProvider, trace.Tracer] | None = None
+
+
+def default_tracer() -> trace.Tracer:
+    """The tracer of whatever provider is global now; kept, because asking the SDK costs as much as a span."""
+    global _tracers
+    provider = trace.get_tracer_provider()
+    if _tracers is None or _tracers[0] is not provider:
+        _tracers = (provider, provider.get_tracer("turnlog", schema_url=semconv.SCHEMA_URL))
+    return _tracers[1]
+
+
+def error_type(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ in {"builtins", "asyncio.exceptions"} else f"{kind.__module__}.{kind.__qualname__}"

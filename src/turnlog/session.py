@@ -1,0 +1,138 @@
+"""Which session and turn a span belongs to.
+
+Identity is answered by the first that knows: `with turnlog.session(...)` or TURNLOG_SESSION, the framework's own
+conversation id, the enclosing span, the process. It lives beside spans, keyed by span id, so that threads, executors
+and generators that lost the context variable still find their turn. Turn numbers are SQL's business, not ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from opentelemetry.trace import SpanContext
+
+_MOST_SESSIONS = 10_000
+_explicit: ContextVar[str] = ContextVar("turnlog_session", default="")
+
+
+def make_id() -> str:
+    """A UUIDv7: ordered by time, so that partitions and retention can follow the session. Not from `random`, which
+    applications seed."""
+    millis = time.time_ns() // 1_000_000
+    noise = int.from_bytes(os.urandom(10))
+    value = (millis << 80) | (0x7 << 76) | ((noise >> 68 & 0xFFF) << 64) | (0b10 << 62) | (noise & (1 << 62) - 1)
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+@contextmanager
+def session(id: str | None = None) -> Iterator[str]:  # noqa: A002 - the public word for it
+    """Everything inside belongs to this session; without an id, to a new one. Gives the id."""
+    token = _explicit.set(id or make_id())
+    try:
+        yield _explicit.get()
+    finally:
+        _explicit.reset(token)
+
+
+def explicit_session() -> str:
+    return _explicit.get()
+
+
+class Turn:
+    """One input to the agent until its answer, as one process sees it."""
+
+    __slots__ = ("_count", "id", "opened_by")
+
+    def __init__(self, opened_by: SpanContext | None = None) -> None:
+        self.id = make_id()
+        self.opened_by = opened_by
+        self._count = itertools.count()
+
+    def next_sequence(self) -> int:
+        return next(self._count)
+
+
+class Identity:
+    """The session and turn of one span. `opened` is true below the span that opened the turn: nothing below it opens another.
+
+    `given` tells a session that somebody named from the process's own, which an enclosing application span may have been
+    stamped with before its agent said better.
+    """
+
+    __slots__ = ("given", "opened", "session", "turn")
+
+    def __init__(self, session: str, turn: Turn | None, given: bool, opened: bool) -> None:
+        self.session = session
+        self.turn = turn
+        self.given = given
+        self.opened = opened
+
+
+class Sessions:
+    """The sessions that one process takes part in, and the latest turn of each."""
+
+    def __init__(self, default: str = "") -> None:
+        self._configured = default
+        self._default = ""
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def identify(
+        self,
+        parent: Identity | None,
+        conversation: str,
+        *,
+        opens: bool,
+        continues: bool,
+        span: SpanContext,
+    ) -> tuple[Identity, Turn | None]:
+        """The identity of a starting span, and the turn before it when this span opens a new one.
+
+        `opens`: the span is an agent's invocation or a model call with fresh input. `continues`: it takes part in a turn
+        but never opens one while the session has one (a tool, a note, a model call on tool results).
+        """
+        explicit = _explicit.get() or self._configured
+        if parent is not None and parent.opened and (not explicit or explicit == parent.session):
+            return parent, None
+        if explicit:
+            name, given = explicit, True
+        elif parent is not None and parent.given:
+            name, given = parent.session, True
+        elif conversation:
+            name, given = conversation, True
+        else:
+            name, given = parent.session if parent is not None else self._process_session(), False
+        if not (opens or continues):
+            if parent is not None and parent.session == name:
+                return parent, None
+            return Identity(name, None, given, opened=False), None
+        with self._lock:
+            previous = self._turns.get(name)
+            if previous is not None and continues:
+                turn, before = previous, None
+            else:
+                turn, before = Turn(span), previous
+                self._remember(name, turn)
+        if parent is not None and (parent.turn is None or not parent.given):
+            parent.session, parent.given, parent.turn = name, given, parent.turn or turn
+        return Identity(name, turn, given, opened=opens), before
+
+    def _remember(self, name: str, turn: Turn) -> None:
+        self._turns[name] = turn
+        self._turns.move_to_end(name)
+        if len(self._turns) > _MOST_SESSIONS:
+            self._turns.popitem(last=False)
+
+    def _process_session(self) -> str:
+        if not self._default:
+            with self._lock:
+                self._default = self._default or make_id()
+        return self._default

@@ -1,0 +1,158 @@
+"""From journals into the store, exactly once: what a transaction takes and how far it has read are committed together.
+
+A crash between any two steps loses and doubles nothing: before the commit nothing happened, after it the offsets say
+what is loaded, and a journal is deleted only when its writer is gone and all of it is in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import duckdb
+
+from turnlog.journal.frame import Frame
+from turnlog.journal.reader import JournalFile, list_journals
+from turnlog.settings import Settings
+from turnlog.store import schema
+from turnlog.store.staging import Taken, load_staged, stage, take_chunk
+from turnlog.store.store import Store
+
+# The lock is given back after this long even when there is more to load, so that readers never starve.
+_HOLD = 0.4
+_PAUSE = 0.05
+
+
+@dataclass(slots=True)
+class LoadReport:
+    rows: int = 0
+    set_aside: int = 0
+    finished_journals: int = 0
+    remaining_bytes: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+
+def backlog(settings: Settings) -> int:
+    """Bytes in journals, loaded or not: an upper bound that costs no database."""
+    try:
+        return sum(path.stat().st_size for path in settings.journals.glob("*.journal"))
+    except OSError:
+        return 0
+
+
+def load(settings: Settings, patience: float, progress: Callable[[LoadReport], None] | None = None) -> LoadReport:
+    """Load everything that is in the journals now, giving the lock back in between."""
+    report = LoadReport()
+    while True:
+        more = load_once(settings, patience, report)
+        if progress is not None:
+            progress(report)
+        if not more:
+            return report
+        time.sleep(_PAUSE)
+
+
+def load_once(settings: Settings, patience: float, report: LoadReport | None = None) -> bool:
+    """One stretch under the lock, bounded in time; true when there is more to load."""
+    report = LoadReport() if report is None else report
+    with Store(settings).writing(patience) as db:
+        started = time.monotonic()
+        while True:
+            read_to = dict(db.execute("select journal, read_to from raw.journals").fetchall())
+            journals = list_journals(settings.journals)
+            taken = take_chunk(journals, read_to)
+            if not taken.frames and not taken.bad:
+                break
+            _load_chunk(db, settings, taken, report)
+            if time.monotonic() - started > _HOLD:
+                return True
+        _finish(db, journals, read_to, report)
+        report.remaining_bytes = 0
+    return False
+
+
+def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
+    try:
+        _transact(db, taken)
+        report.rows += taken.rows
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            raise
+        if len(taken.frames) > 1:
+            _one_by_one(db, settings, taken, report)
+            return
+        report.reasons.append(str(error).splitlines()[0])
+        bad = taken.frames
+        _transact(db, taken._replace(frames=[], bad=bad, rows=0))
+        _set_aside(settings, bad, report)
+    _set_aside(settings, taken.bad, report)
+
+
+def _one_by_one(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
+    """A row that no statement takes spoils its chunk: halve the chunk until it is alone, and set that frame aside."""
+    middle = len(taken.frames) // 2
+    for half in (taken.frames[:middle], taken.frames[middle:]):
+        reached = {journal.path.name: frame.end for journal, frame in half}
+        _load_chunk(db, settings, Taken(half, reached, [], sum(frame.rows for _, frame in half)), report)
+    _transact(db, taken._replace(frames=[], rows=0))
+    _set_aside(settings, taken.bad, report)
+
+
+def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
+    if taken.frames:
+        stage(db, taken.frames)
+    db.execute("begin")
+    try:
+        if taken.frames:
+            load_staged(db, "store")
+        for journal, reached in taken.read_to.items():
+            db.execute("delete from raw.journals where journal = ?", [journal])
+            db.execute("insert into raw.journals values (?, ?, ?)", [journal, journal.split(".", 1)[0], reached])
+        lost: dict[str, int] = defaultdict(int)
+        for journal_file, frame in taken.bad:
+            lost[journal_file.process_id] += max(frame.rows, 1)
+        for process, count in lost.items():
+            db.execute(
+                "insert into raw.losses select coalesce(max(process_key), 0), ?, 'unreadable journal bytes set aside', ? "
+                "from raw.processes where process_id = ?",
+                [time.time_ns(), count, process],
+            )
+        db.execute("commit")
+    except BaseException:
+        db.execute("rollback")
+        raise
+
+
+def _finish(db: duckdb.DuckDBPyConnection, journals: list[JournalFile], read_to: dict[str, int], report: LoadReport) -> None:
+    """End what dead processes left open, then delete the journals that are wholly loaded and will not grow."""
+    by_process: dict[str, list[JournalFile]] = defaultdict(list)
+    for journal in journals:
+        by_process[journal.process_id].append(journal)
+    done = [journal for journal in journals if journal.finished and read_to.get(journal.path.name, 0) >= journal.size]
+    gone = {process for process, files in by_process.items() if all(file in done for file in files)}
+    if gone:
+        died = {p: max(file.path.stat().st_mtime_ns for file in by_process[p]) for p in gone}
+        db.execute("create or replace temp table dead (process_id varchar, died_ns bigint)")
+        db.execute("insert into dead select unnest($ids), unnest($times)", {"ids": list(died), "times": list(died.values())})
+        db.execute("begin")
+        try:
+            db.execute(schema.sql("interrupt.sql"))
+            db.execute("commit")
+        except BaseException:
+            db.execute("rollback")
+            raise
+    for journal in done:
+        journal.path.unlink(missing_ok=True)
+        report.finished_journals += 1
+    present = [journal.path.name for journal in journals if journal not in done]
+    if len(present) < len(read_to):
+        db.execute("delete from raw.journals where journal not in (select unnest(?::varchar[]))", [present])
+
+
+def _set_aside(settings: Settings, bad: list[tuple[JournalFile, Frame]], report: LoadReport) -> None:
+    for journal, frame in bad:
+        report.set_aside += 1
+        settings.set_aside.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (settings.set_aside / f"{journal.path.stem}.{frame.start}").write_bytes(frame.payload)

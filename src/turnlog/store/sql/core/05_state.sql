@@ -1,0 +1,31 @@
+-- one row: an entry of a session's state as it is now
+-- view: state
+select
+    e.session_id as session_id,
+    e.kind as kind,
+    e.key as key,
+    e.value as value,
+    e.tier as tier,
+    e.action as action,
+    e.evidence as evidence,
+    e.set_in_turn as turn,
+    e.commit_id as commit_id,
+    e.tool as tool
+from (
+    select
+        n.session_id as session_id,
+        n.kind as kind,
+        n.key as key,
+        n.value as value,
+        n.tier as tier,
+        n.action as action,
+        n.evidence as evidence,
+        n.turn as set_in_turn,
+        n.commit_id as commit_id,
+        n.tool as tool,
+        n.op as op,
+        row_number() over (partition by n.session_id, n.kind, n.key order by n.turn desc, n.changed_ns desc, n.sequence desc) as age
+    from entries as n
+) as e
+where e.age = 1
+  and e.op = 'set'

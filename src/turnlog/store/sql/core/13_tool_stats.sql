@@ -1,0 +1,16 @@
+-- one row: how a tool did in a session
+-- view: tool_stats
+select
+    c.session_id as session_id,
+    c.tool as tool,
+    count(*) as calls,
+    sum(case when c.outcome = 'ok' then 1 else 0 end) as ok_calls,
+    sum(case when c.outcome = 'error' then 1 else 0 end) as errors,
+    sum(case when c.outcome = 'timeout' then 1 else 0 end) as timeouts,
+    sum(case when c.outcome in ('cancelled', 'interrupted') then 1 else 0 end) as cut_short,
+    avg(c.duration_ms) as mean_ms,
+    max(c.duration_ms) as slowest_ms
+from commits as c
+where c.kind = 'tool'
+  and c.outcome <> 'in_flight'
+group by c.session_id, c.tool

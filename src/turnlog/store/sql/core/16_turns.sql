@@ -1,0 +1,18 @@
+-- one row: a turn, with what was asked and what came of it
+-- view: turns
+select
+    t.session_id as session_id,
+    t.turn as turn,
+    t.turn_id as turn_id,
+    max(s.turn_input) as input_summary,
+    min(s.started_at) as started_at,
+    max(s.ended_at) as ended_at,
+    sum(case when s.commit_kind <> '' then 1 else 0 end) as commits,
+    sum(case when s.commit_kind = 'tool' then 1 else 0 end) as tool_calls,
+    sum(case when s.commit_kind <> '' and s.outcome not in ('ok', 'in_flight') then 1 else 0 end) as failures,
+    sum(case when s.outcome = 'in_flight' then 1 else 0 end) as in_flight,
+    max(t.started_ns) as started_ns,
+    max(t.ended_ns) as ended_ns
+from turn_numbers as t
+join span_rows as s on s.session_id = t.session_id and s.turn_id = t.turn_id
+group by t.session_id, t.turn, t.turn_id

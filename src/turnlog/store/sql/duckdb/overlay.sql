@@ -1,0 +1,59 @@
+-- What a reader sees: the loaded rows of `store` and the journals' unloaded tail, one relation per table.
+create schema raw;
+
+create view raw.sessions as
+select
+    session_key,
+    session_id,
+    min(first_ns) as first_ns,
+    max(last_ns) as last_ns,
+    sum(span_count)::bigint as span_count,
+    sum(commit_count)::bigint as commit_count,
+    sum(failure_count)::bigint as failure_count,
+    sum(input_tokens)::bigint as input_tokens,
+    sum(output_tokens)::bigint as output_tokens,
+    max(agent) as agent
+from (
+    from store.raw.sessions
+    union all
+    from tail.raw.sessions
+)
+group by session_key, session_id;
+
+create view raw.processes as
+from store.raw.processes
+union all
+from tail.raw.processes
+where process_key not in (select process_key from store.raw.processes);
+
+create view raw.spans as
+from store.raw.spans
+union all
+from tail.raw.spans;
+
+create view raw.open_spans as
+select *
+from store.raw.open_spans
+where commit_id not in (select commit_id from tail.raw.spans)
+union all
+from tail.raw.open_spans;
+
+create view raw.turns as
+from store.raw.turns
+union all
+from tail.raw.turns;
+
+create view raw.deltas as
+from store.raw.deltas
+union all
+from tail.raw.deltas;
+
+create view raw.blobs as
+from store.raw.blobs
+union all
+from tail.raw.blobs;
+
+create view raw.losses as
+from store.raw.losses
+union all
+from tail.raw.losses;

@@ -1,0 +1,110 @@
+"""From journal bytes to rows in a connection: frames are checked, gathered into one newline-JSON file, read in one statement.
+
+The same SQL loads the store and overlays a reader's view with what is not loaded yet.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import orjson
+
+from turnlog import semconv
+from turnlog.journal.frame import Frame
+from turnlog.journal.reader import JournalFile, list_journals, unread_frames
+from turnlog.settings import Settings
+from turnlog.store import schema
+
+# One transaction takes no more than this: without a bound a load starved readers for half a minute.
+CHUNK_ROWS = 16_384
+CHUNK_BYTES = 32 * 1024 * 1024
+_COLUMNS = {
+    **dict.fromkeys(
+        ("record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"), "VARCHAR"
+    ),
+    **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
+    **dict.fromkeys(("host", "hash", "text"), "VARCHAR"),
+    **dict.fromkeys(("attributes", "links", "events"), "JSON"),
+    **{column.name: column.type if column.type in ("VARCHAR", "BIGINT") else "JSON" for column in semconv.COLUMNS},
+}
+
+
+class Taken(NamedTuple):
+    """What one chunk takes: frames to load, per journal how far it then is read, and bytes that are no frame."""
+
+    frames: list[tuple[JournalFile, Frame]]
+    read_to: dict[str, int]
+    bad: list[tuple[JournalFile, Frame]]
+    rows: int
+
+
+def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int]) -> Taken:
+    """The next unread frames, oldest journal first, up to the bounds of one transaction."""
+    frames: list[tuple[JournalFile, Frame]] = []
+    bad: list[tuple[JournalFile, Frame]] = []
+    reached: dict[str, int] = {}
+    rows = size = 0
+    for journal in journals:
+        offset = read_to.get(journal.path.name, 0)
+        while offset < journal.size and rows < CHUNK_ROWS and size < CHUNK_BYTES:
+            before = offset
+            for frame in unread_frames(journal, offset, CHUNK_BYTES - size):
+                if rows >= CHUNK_ROWS:
+                    break
+                (frames if frame.rows else bad).append((journal, frame))
+                rows += frame.rows
+                size += len(frame.payload)
+                offset = reached[journal.path.name] = frame.end
+            if offset == before:
+                break
+    return Taken(frames, reached, bad, rows)
+
+
+def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]) -> None:
+    """Put the rows of the frames into the temporary table `staged`."""
+    with _gathered(frames) as path:
+        db.execute(
+            "create or replace temp table read_rows as "
+            "select * from read_json($path, columns = $columns, format = 'newline_delimited', maximum_object_size = 134217728)",
+            {"path": str(path), "columns": {"process_id": "VARCHAR", **_COLUMNS}},
+        )
+    db.execute(schema.sql("stage.sql"))
+
+
+def stage_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> None:
+    """Fill the catalog `tail` (current) with what the journals hold beyond what `store` has loaded."""
+    done = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
+    taken = take_chunk(list_journals(settings.journals), done)
+    if not taken.frames:
+        return
+    stage(db, taken.frames)
+    db.execute(schema.sql("seed_tail.sql"))
+    load_staged(db, "store")
+
+
+def load_staged(db: duckdb.DuckDBPyConnection, known: str) -> None:
+    """Turn staged rows into rows of the current catalog; `known` is the catalog that gave out keys so far."""
+    db.execute(f"create or replace temp view known_sessions as from {known}.raw.sessions")
+    db.execute(f"create or replace temp view known_processes as from {known}.raw.processes")
+    db.execute(schema.sql("load.sql"))
+
+
+@contextmanager
+def _gathered(frames: list[tuple[JournalFile, Frame]]) -> Iterator[Path]:
+    descriptor, name = tempfile.mkstemp(prefix="turnlog-", suffix=".ndjson")
+    path = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for journal, frame in frames:
+                mark = b'{"process_id":' + orjson.dumps(journal.process_id) + b","
+                for line in frame.payload.splitlines():
+                    file.write(mark + line[1:] + b"\n")
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

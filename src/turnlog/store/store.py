@@ -1,0 +1,95 @@
+"""Store: the one door to the DuckDB file. Nobody keeps it open.
+
+Writers (the loader) and readers pass through the side lock. A reader sees the loaded rows and, on top of them, the tail
+of the journals that no loader has taken yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from turnlog.errors import NotAStore, SchemaTooOld, StoreLocked
+from turnlog.settings import Settings
+from turnlog.store import schema
+from turnlog.store.lock import side_lock
+from turnlog.store.staging import stage_tail
+
+# Readable for tools on DuckDB 1.x (Grafana's plugin, DBeaver); 2.0's default format is not.
+_STORAGE = "v1.2.0"
+_SANDBOX = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+
+class Store:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @contextmanager
+    def writing(self, patience: float) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection whose current catalog is the store, migrated. For the loader."""
+        with side_lock(self.settings.lock, exclusive=True, patience=patience):
+            db = duckdb.connect(":memory:", config={"threads": 1})
+            try:
+                self._attach(db, read_only=False)
+                db.execute("use store")
+                db.execute("set wal_autocheckpoint = '64MB'")
+                schema.migrate(db)
+                yield db
+            finally:
+                db.close()
+
+    @contextmanager
+    def reading(self, patience: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that answers the core's questions over loaded rows and the unloaded tail."""
+        patience = self.settings.patience if patience is None else patience
+        with side_lock(self.settings.lock, exclusive=False, patience=patience):
+            db = duckdb.connect(":memory:", config=_SANDBOX)
+            try:
+                if self.settings.database.exists():
+                    self._attach(db, read_only=True)
+                    db.execute("use store")
+                    found = schema.version(db)
+                    if found < schema.newest_version():
+                        raise SchemaTooOld(
+                            f"this store has schema {found} and must be migrated first. Run: turnlog doctor --load"
+                        )
+                else:
+                    _make_catalog(db, "store")
+                _make_catalog(db, "tail")
+                stage_tail(db, self.settings)
+                db.execute("use memory")
+                db.execute(schema.sql("overlay.sql"))
+                schema.create_questions(db)
+                yield db
+            finally:
+                db.close()
+
+    def _attach(self, db: duckdb.DuckDBPyConnection, *, read_only: bool) -> None:
+        path = self.settings.database
+        options = "read_only" if read_only else f"storage_version '{_STORAGE}'"
+        try:
+            db.execute(f"attach '{_quoted(path)}' as store ({options})")
+        except duckdb.IOException as error:
+            if "Could not set lock" in str(error):
+                raise StoreLocked(
+                    f"{path} is open in a program that is not turnlog (DuckDB allows one). Close it there and try again."
+                ) from error
+            raise NotAStore(f"{path} is not a DuckDB database that turnlog can open. Move it away: mv '{path}' '{path}.bad'") from error
+
+
+def _make_catalog(db: duckdb.DuckDBPyConnection, name: str) -> None:
+    db.execute(f"attach ':memory:' as {name}")
+    db.execute(f"use {name}")
+    schema.create_tables(db)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
