@@ -1,0 +1,55 @@
+"""turnlog: session state for AI agents, on OpenTelemetry and DuckDB.
+
+The public names, each loaded when it is first used: `turnlog log` must not pay for the tracing side, nor a traced program
+for the reading side.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnlog.errors import TurnlogError
+    from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn
+    from turnlog.runtime import init, shutdown
+    from turnlog.identity import session
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "PendingAction": "manual",
+    "ToolError": "manual",
+    "ToolResult": "manual",
+    "TurnlogError": "errors",
+    "decide": "manual",
+    "init": "runtime",
+    "note": "manual",
+    "pending": "manual",
+    "session": "identity",
+    "shutdown": "runtime",
+    "tool": "manual",
+    "turn": "manual",
+}
+
+__all__ = [
+    "PendingAction",
+    "ToolError",
+    "ToolResult",
+    "TurnlogError",
+    "decide",
+    "init",
+    "note",
+    "pending",
+    "session",
+    "shutdown",
+    "tool",
+    "turn",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'turnlog' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"turnlog.{_HOMES[name]}"), name)
+    return value

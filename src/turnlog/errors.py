@@ -12,6 +12,10 @@ class StoreLocked(TurnlogError):
     """Another process kept the store busy for longer than the caller's patience."""
 
 
+class StoreNotWritable(TurnlogError):
+    """The store's directory cannot be written."""
+
+
 class NotAStore(TurnlogError):
     """The store's file exists but is not a database that turnlog can read."""
 
@@ -22,6 +26,10 @@ class SchemaTooNew(TurnlogError):
 
 class SchemaTooOld(TurnlogError):
     """The store was written by an older turnlog and has not been migrated yet."""
+
+
+class LongTail(TurnlogError):
+    """So much is unloaded that a reader should load first."""
 
 
 class NotFound(TurnlogError):

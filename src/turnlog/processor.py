@@ -23,7 +23,7 @@ from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Content, claim_content
 from turnlog.semconv import GenAiOperation
-from turnlog.session import Identity, Sessions, Turn
+from turnlog.identity import Identity, Sessions, Turn
 
 _log = logging.getLogger("turnlog")
 _REMEMBERED = 8192
@@ -57,6 +57,7 @@ class SessionProcessor(SpanProcessor):
     def __init__(self, policy: ContentPolicy, sessions: Sessions, journal: JournalWriter | None = None) -> None:
         self.journal = journal
         self.troubles: Counter[str] = Counter()
+        self._retired = False
         self._policy = policy
         self._sessions = sessions
         self._running: dict[int, _Running] = {}
@@ -64,6 +65,8 @@ class SessionProcessor(SpanProcessor):
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        if self._retired:
+            return
         try:
             self._start(span, claim_content())
         except Exception as error:  # noqa: BLE001 - the application comes first
@@ -80,6 +83,10 @@ class SessionProcessor(SpanProcessor):
             self._end(span)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("writing a span", error)
+
+    def retire(self) -> None:
+        """Leave new spans alone: a provider has no way to remove a processor."""
+        self._retired = True
 
     def shutdown(self) -> None:
         if self.journal is not None:

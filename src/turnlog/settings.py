@@ -25,10 +25,10 @@ class Settings:
     hash_key: str = ""
     disabled: bool = False
     fsync: bool = False
-    load_interval: float = 2.0
+    load_interval: float = 5.0
     rotate_bytes: int = 16 * 1024 * 1024
     patience: float = 10.0
-    otlp: bool = False
+    exporters: tuple[str, ...] = ()
 
     @property
     def database(self) -> Path:
@@ -61,11 +61,21 @@ def read_settings() -> Settings:
         hash_key=env.get("TURNLOG_HASH_KEY", ""),
         disabled=_flag(env.get("TURNLOG_DISABLED")) or _flag(env.get("OTEL_SDK_DISABLED")),
         fsync=_flag(env.get("TURNLOG_FSYNC")),
-        load_interval=_number(env.get("TURNLOG_LOAD_INTERVAL"), 2.0),
+        load_interval=_number(env.get("TURNLOG_LOAD_INTERVAL"), 5.0),
         rotate_bytes=int(_number(env.get("TURNLOG_ROTATE_MB"), 16.0) * 1024 * 1024),
         patience=_number(env.get("TURNLOG_PATIENCE"), 10.0),
-        otlp=bool(env.get("OTEL_EXPORTER_OTLP_ENDPOINT") or env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")),
+        exporters=_exporters(),
     )
+
+
+def _exporters() -> tuple[str, ...]:
+    """Where else spans go when turnlog brings the TracerProvider: OpenTelemetry's own variables decide, as in its SDK."""
+    env = os.environ
+    endpoint = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or env.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    names = [name.strip() for name in env.get("OTEL_TRACES_EXPORTER", "otlp" if endpoint else "").split(",")]
+    protocol = env.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or env.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "grpc"
+    otlp = "otlp_proto_http" if protocol.startswith("http") else "otlp_proto_grpc"
+    return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none", "turnlog"))
 
 
 def _flag(value: str | None) -> bool:

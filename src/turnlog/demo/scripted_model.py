@@ -28,8 +28,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer. With a `status` other than 200 it is an HTTP error; with `drop` the connection breaks off, in a stream
-    half-way through it."""
+    """One answer. With a `status` other than 200 it is an HTTP error; with `drop` the connection breaks off, half-way
+    through if it is a stream."""
 
     text: str = ""
     reasoning: str = ""
@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
         path = self.path.partition("?")[0]
         if path.endswith("/embeddings"):

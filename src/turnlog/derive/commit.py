@@ -15,7 +15,7 @@ import orjson
 from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy
 from turnlog.derive.change import Change
-from turnlog.derive.files import declared_touches
+from turnlog.derive.files import DELETE, declared_touches
 from turnlog.derive.messages import as_messages, texts, tool_calls
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
 
@@ -117,7 +117,8 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
         for touch in declared_touches(tool, arguments):
             value = "" if touch.content is None else policy.hash(touch.content)
             kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
-            changes.append(_change(kind, touch.path, value, action=touch.action, evidence=FileEvidence.DECLARED))
+            op = DeltaOp.DROP if touch.action == DELETE else DeltaOp.SET
+            changes.append(_change(kind, touch.path, value, op=op, action=touch.action, evidence=FileEvidence.DECLARED))
     input_hash = "" if arguments is None else policy.hash(arguments)
     output_hash = "" if result is None else policy.hash(result)
     return Commit(

@@ -1,23 +1,21 @@
 """One hooked call: which operation it is, current only while the framework's code runs, ended exactly once.
 
-A hook that reads its call starts a Run. A hook that only surrounds code whose callbacks start the operation lends them a
-Scope. One driver per call shape steps either of them; a context is never left attached across a `yield`.
+A hook that reads its call starts a Run. A hook that only surrounds code whose own callbacks start the operation lends
+them a Scope. The drivers step either of them.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from opentelemetry import context as otel
 from opentelemetry.context import Context
-from opentelemetry.trace import SpanKind, Tracer, set_span_in_context
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from turnlog import semconv
 from turnlog.operation import Operation
@@ -51,10 +49,11 @@ class Start:
 
 
 class Facts(NamedTuple):
-    """What became known later."""
+    """What became known later. `error` is an error.type, for a failure that was answered and not raised."""
 
     attributes: dict[str, Any]
     content: dict[str, Any]
+    error: str = ""
 
 
 class Collector(Protocol):
@@ -68,8 +67,8 @@ class Collector(Protocol):
 class Hook:
     """One function to wrap, and pure functions that read its calls.
 
-    Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that streams
-    on after the call has returned, and says whether it did.
+    Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that
+    streams on after the call has returned, and says whether it did.
     """
 
     target: str
@@ -90,12 +89,11 @@ class Account:
         self._complaints: set[str] = set()
 
     def start(self, start: Start) -> Operation:
-        self.calls += 1
         return Operation.start(
             start.name, start.attributes, start.content, kind=start.kind, parent=start.parent, tracer=self.tracer
         )
 
-    def ask(self, place: str, function: Callable[..., Any], *args: Any) -> Any:
+    def ask(self, place: str, function: Callable[..., Any], *args: Any, default: Any = None) -> Any:
         """Our own code on the application's path: a failure costs its answer and one log line per place."""
         try:
             return function(*args)
@@ -103,7 +101,7 @@ class Account:
             if place not in self._complaints:
                 self._complaints.add(place)
                 _log.warning("turnlog: %s: %s failed, its facts are missing: %r", self.framework, place, error)
-            return None
+            return default
 
 
 def suppressed() -> bool:
@@ -117,8 +115,15 @@ def finish_operation(operation: Operation, error: BaseException | None) -> None:
     operation.end()
 
 
+def learn(operation: Operation, facts: Facts) -> None:
+    operation.set(facts.attributes, facts.content)
+    if facts.error:
+        operation.set({semconv.ERROR_TYPE: facts.error})
+        operation.span.set_status(Status(StatusCode.ERROR))
+
+
 def context_of(operation: Operation, name: str) -> Context:
-    """The context in which an operation's code runs. A model call in it belongs to the operation, if that is one itself."""
+    """The context in which an operation's code runs. Inside a model call, whoever else sees that call steps back."""
     context = set_span_in_context(operation.span)
     return otel.set_value(_OWNER, operation, context) if name in _MODEL_CALLS else context
 
@@ -128,7 +133,7 @@ class Frame:
 
     __slots__ = ("_context", "_token")
 
-    def __init__(self, context: Context | None) -> None:
+    def __init__(self, context: Context | None = None) -> None:
         self._context = context
         self._token: Token[Context] | None = None
 
@@ -154,7 +159,7 @@ class Frame:
         self.finish()
 
     def finish(self, error: BaseException | None = None) -> None:
-        raise NotImplementedError
+        pass
 
 
 class Run(Frame):
@@ -200,7 +205,7 @@ class Run(Frame):
 
     def _learn(self, facts: Facts | None) -> None:
         if facts is not None:
-            self._ask(self.operation.set, *facts)
+            self._ask(learn, self.operation, facts)
 
     def _ask(self, function: Callable[..., Any], *args: Any) -> Any:
         return self._account.ask(self.hook.target, function, *args)
@@ -216,11 +221,12 @@ class Scope(Frame):
     a cancelled call has no end callback at all.
     """
 
-    __slots__ = ("_finish", "_taken", "_untaken", "operation")
+    __slots__ = ("_finish", "_taken", "_untaken", "call", "operation")
 
-    def __init__(self, operation: GenAiOperation) -> None:
-        super().__init__(None)
+    def __init__(self, operation: GenAiOperation, call: Call) -> None:
+        super().__init__()
         self.operation = operation
+        self.call = call
         self._taken = False
         self._untaken: Token[Scope | None] | None = None
         self._finish: Callable[[BaseException | None], None] | None = None
@@ -240,8 +246,7 @@ class Scope(Frame):
 
     @classmethod
     def take(cls, operation: GenAiOperation) -> Scope | None:
-        """The scope of the call that is just starting, for its first callback: later ones, in copies of the context, get
-        none."""
+        """The scope of the call that is just starting, for its first callback; later ones get none."""
         scope = _scope.get()
         if scope is None or scope.operation is not operation:
             return None
@@ -263,14 +268,18 @@ class Scope(Frame):
 def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
     if suppressed():
         return None
+    account.calls += 1
     if hook.at_start is None:
-        return Scope(hook.operation)
-    frame: Frame | None = account.ask(hook.target, _begin_run, hook, account, call)
-    return frame
+        return Scope(hook.operation, call)
+    start: Start | None = account.ask(hook.target, hook.at_start, call, default=Start(hook.operation.value))
+    run: Run | None = None if start is None else account.ask(hook.target, _begin_run, hook, account, call, start)
+    return run
 
 
-def _begin_run(hook: Hook, account: Account, call: Call) -> Run | None:
-    assert hook.at_start is not None  # noqa: S101
-    unread = Start(hook.operation.value)
-    start: Start | None = account.ask(hook.target, lambda: (hook.at_start(call),)) or (unread,)
-    return None
+def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | None:
+    name = start.attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, hook.operation.value)
+    owner = otel.get_value(_OWNER) if name in _MODEL_CALLS else None
+    if isinstance(owner, Operation) and owner.span.is_recording():
+        owner.set({key: start.attributes.get(key) for key in _LENT})
+        return None
+    return Run(hook, account, call, account.start(start), name)

@@ -37,6 +37,14 @@ def list_journals(folder: Path) -> list[JournalFile]:
     return found
 
 
+def journal_bytes(folder: Path) -> int:
+    """What all journals hold, loaded or not: cheap enough to ask every few seconds."""
+    try:
+        return sum(path.stat().st_size for path in folder.glob("*.journal"))
+    except OSError:
+        return 0
+
+
 def unread_frames(journal: JournalFile, offset: int, most_bytes: int) -> Iterator[Frame]:
     """The frames from `offset` on, reading no more than `most_bytes` (but always a whole frame)."""
     with journal.path.open("rb") as file:

@@ -31,7 +31,7 @@ class JournalWriter:
 
     def __init__(self, settings: Settings, resource: Mapping[str, Any] | None = None) -> None:
         self._settings = settings
-        self._resource = dict(resource or {})
+        self.resource = dict(resource or {})
         self._start_over()
         _writers.add(self)
 
@@ -141,7 +141,7 @@ class JournalWriter:
             "pid": process.pid,
             "started": process.started,
             "start_ns": time.time_ns(),
-            "attributes": self._resource,
+            "attributes": self.resource,
         }
 
     def after_fork_in_child(self) -> None:

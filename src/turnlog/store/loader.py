@@ -30,16 +30,7 @@ class LoadReport:
     rows: int = 0
     set_aside: int = 0
     finished_journals: int = 0
-    remaining_bytes: int = 0
     reasons: list[str] = field(default_factory=list)
-
-
-def backlog(settings: Settings) -> int:
-    """Bytes in journals, loaded or not: an upper bound that costs no database."""
-    try:
-        return sum(path.stat().st_size for path in settings.journals.glob("*.journal"))
-    except OSError:
-        return 0
 
 
 def load(settings: Settings, patience: float, progress: Callable[[LoadReport], None] | None = None) -> LoadReport:
@@ -69,7 +60,6 @@ def load_once(settings: Settings, patience: float, report: LoadReport | None = N
             if time.monotonic() - started > _HOLD:
                 return True
         _finish(db, journals, read_to, report)
-        report.remaining_bytes = 0
     return False
 
 

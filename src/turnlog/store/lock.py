@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from turnlog.errors import StoreLocked, TurnlogError
+from turnlog.errors import StoreLocked, StoreNotWritable
 
 _POLL = 0.01
 _held: set[int] = set()
@@ -45,7 +45,7 @@ def _open(path: Path, exclusive: bool) -> int | None:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if exclusive:
-            raise TurnlogError(f"cannot write in {path.parent}: {error.strerror}. Set TURNLOG_DIR to a directory you can write.") from error
+            raise StoreNotWritable(f"cannot write in {path.parent}: {error.strerror}. Set TURNLOG_DIR to a directory you can write.") from error
         return None
 
 

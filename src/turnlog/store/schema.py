@@ -57,7 +57,7 @@ def create_questions(db: duckdb.DuckDBPyConnection) -> None:
 def migrate(db: duckdb.DuckDBPyConnection) -> None:
     """Bring the connection's current catalog to this version's schema and views, in one transaction."""
     found = version(db)
-    if found == newest_version() and _meta(db, "views") == views_fingerprint():
+    if found == newest_version() and has_current_views(db):
         return
     db.execute("begin")
     try:
@@ -92,6 +92,10 @@ def version(db: duckdb.DuckDBPyConnection) -> int:
 
 def newest_version() -> int:
     return int(_steps()[-1].name[:4])
+
+
+def has_current_views(db: duckdb.DuckDBPyConnection) -> bool:
+    return _meta(db, "views") == views_fingerprint()
 
 
 @functools.cache

@@ -42,9 +42,10 @@ class Taken(NamedTuple):
     read_to: dict[str, int]
     bad: list[tuple[JournalFile, Frame]]
     rows: int
+    has_finished: bool = False
 
 
-def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int]) -> Taken:
+def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int], most_rows: int = CHUNK_ROWS) -> Taken:
     """The next unread frames, oldest journal first, up to the bounds of one transaction."""
     frames: list[tuple[JournalFile, Frame]] = []
     bad: list[tuple[JournalFile, Frame]] = []
@@ -52,10 +53,10 @@ def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int]) -> Taken
     rows = size = 0
     for journal in journals:
         offset = read_to.get(journal.path.name, 0)
-        while offset < journal.size and rows < CHUNK_ROWS and size < CHUNK_BYTES:
+        while offset < journal.size and rows < most_rows and size < CHUNK_BYTES:
             before = offset
             for frame in unread_frames(journal, offset, CHUNK_BYTES - size):
-                if rows >= CHUNK_ROWS:
+                if rows >= most_rows:
                     break
                 (frames if frame.rows else bad).append((journal, frame))
                 rows += frame.rows
@@ -63,7 +64,7 @@ def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int]) -> Taken
                 offset = reached[journal.path.name] = frame.end
             if offset == before:
                 break
-    return Taken(frames, reached, bad, rows)
+    return Taken(frames, reached, bad, rows, any(journal.finished for journal in journals))
 
 
 def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]) -> None:
@@ -77,13 +78,20 @@ def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]
     db.execute(schema.sql("stage.sql"))
 
 
-def stage_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> None:
-    """Fill the catalog `tail` (current) with what the journals hold beyond what `store` has loaded."""
+def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Taken:
+    """What the journals hold beyond what `store` has loaded, as much as one transaction would take."""
     done = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
-    taken = take_chunk(list_journals(settings.journals), done)
-    if not taken.frames:
+    return take_chunk(list_journals(settings.journals), done)
+
+
+def stage_tail(db: duckdb.DuckDBPyConnection, tail: Taken) -> None:
+    """Fill the catalog `tail` (current). A tail that no statement takes is left to the loader, which sets bad rows aside."""
+    if not tail.frames:
         return
-    stage(db, taken.frames)
+    try:
+        stage(db, tail.frames)
+    except duckdb.InvalidInputException:
+        return
     db.execute(schema.sql("seed_tail.sql"))
     load_staged(db, "store")
 

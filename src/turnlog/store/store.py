@@ -12,15 +12,16 @@ from pathlib import Path
 
 import duckdb
 
-from turnlog.errors import NotAStore, SchemaTooOld, StoreLocked
+from turnlog.errors import LongTail, NotAStore, SchemaTooOld, StoreLocked
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.lock import side_lock
-from turnlog.store.staging import stage_tail
+from turnlog.store.staging import stage_tail, unloaded_tail
 
 # Readable for tools on DuckDB 1.x (Grafana's plugin, DBeaver); 2.0's default format is not.
 _STORAGE = "v1.2.0"
-_SANDBOX = {
+_SHORT_TAIL = 4096
+_CLOSED = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -47,27 +48,32 @@ class Store:
                 db.close()
 
     @contextmanager
-    def reading(self, patience: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that answers the core's questions over loaded rows and the unloaded tail."""
+    def reading(self, patience: float | None = None, *, long_tail: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that answers the core's questions over loaded rows and the unloaded tail.
+
+        With `long_tail` false, raises LongTail where loading first serves the reader better.
+        """
         patience = self.settings.patience if patience is None else patience
         with side_lock(self.settings.lock, exclusive=False, patience=patience):
-            db = duckdb.connect(":memory:", config=_SANDBOX)
+            db = duckdb.connect(":memory:", config=_CLOSED)
             try:
-                if self.settings.database.exists():
+                exists = self.settings.database.exists()
+                if exists:
                     self._attach(db, read_only=True)
                     db.execute("use store")
-                    found = schema.version(db)
-                    if found < schema.newest_version():
-                        raise SchemaTooOld(
-                            f"this store has schema {found} and must be migrated first. Run: turnlog doctor --load"
-                        )
+                    _refuse_unmigrated(db)
                 else:
                     _make_catalog(db, "store")
-                _make_catalog(db, "tail")
-                stage_tail(db, self.settings)
-                db.execute("use memory")
-                db.execute(schema.sql("overlay.sql"))
-                schema.create_questions(db)
+                tail = unloaded_tail(db, self.settings)
+                if not long_tail and (tail.rows > _SHORT_TAIL or tail.has_finished):
+                    raise LongTail("the journals should be loaded before this is read")
+                # The store's own views serve when they are this version's and nothing is unloaded: 80 ms less to set up.
+                if not (exists and not tail.frames and schema.has_current_views(db)):
+                    _make_catalog(db, "tail")
+                    stage_tail(db, tail)
+                    db.execute("use memory")
+                    db.execute(schema.sql("overlay.sql"))
+                    schema.create_questions(db)
                 yield db
             finally:
                 db.close()
@@ -83,6 +89,12 @@ class Store:
                     f"{path} is open in a program that is not turnlog (DuckDB allows one). Close it there and try again."
                 ) from error
             raise NotAStore(f"{path} is not a DuckDB database that turnlog can open. Move it away: mv '{path}' '{path}.bad'") from error
+
+
+def _refuse_unmigrated(db: duckdb.DuckDBPyConnection) -> None:
+    found = schema.version(db)
+    if found < schema.newest_version():
+        raise SchemaTooOld(f"this store has schema {found} and must be migrated first: any command that can write in its directory does it")
 
 
 def _make_catalog(db: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -1,7 +1,6 @@
--- one row: an entry of a session's state as it is now
--- view: state
+-- one row: an entry of the session's state as it was after a turn
+-- macro: state_at(p_session, p_turn)
 select
-    e.session_id as session_id,
     e.kind as kind,
     e.key as key,
     e.value as value,
@@ -13,7 +12,6 @@ select
     e.tool as tool
 from (
     select
-        n.session_id as session_id,
         n.kind as kind,
         n.key as key,
         n.value as value,
@@ -24,8 +22,10 @@ from (
         n.commit_id as commit_id,
         n.tool as tool,
         n.op as op,
-        row_number() over (partition by n.session_id, n.kind, n.key order by n.turn desc, n.changed_ns desc, n.sequence desc) as age
-    from entries as n
+        row_number() over (partition by n.kind, n.key order by n.turn desc, n.changed_ns desc, n.sequence desc) as age
+    from state_changes as n
+    where n.session_id = p_session
+      and n.turn <= p_turn
 ) as e
 where e.age = 1
   and e.op = 'set'

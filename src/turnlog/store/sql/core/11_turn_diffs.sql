@@ -36,7 +36,7 @@ from (
             e.commit_id as commit_id,
             e.tool as tool,
             row_number() over (partition by e.session_id, e.kind, e.key, e.turn order by e.changed_ns desc, e.sequence desc) as age
-        from entries as e
+        from state_changes as e
     ) as l
     where l.age = 1
 ) as c

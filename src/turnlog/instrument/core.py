@@ -1,0 +1,183 @@
+"""All the patching there is: a Framework is data; it is applied when its modules are imported, and undone exactly.
+
+The framework is never imported from here. What is missing or too new costs its hook and one log line.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import wrapt  # type: ignore[import-untyped, unused-ignore]
+from opentelemetry.trace import Tracer
+
+from turnlog.instrument.calls import Account, Call, Hook
+from turnlog.instrument.drivers import driver_for
+
+_log = logging.getLogger("turnlog")
+_ABSENT = object()
+
+Undo = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A framework's own extension point: `install` runs when `module` is imported, and returns what takes it out."""
+
+    module: str
+    install: Callable[[ModuleType, Account], Undo]
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """`requires` is the distribution and the range of versions that the tests have seen."""
+
+    name: str
+    requires: str
+    hooks: tuple[Hook, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+
+
+class FrameworkStatus(NamedTuple):
+    """For `turnlog doctor`: `why` says what is not hooked, and is empty when all is."""
+
+    framework: str
+    requires: str
+    installed: str
+    hooked: bool
+    why: str
+    calls: int
+
+
+class Instrumentation:
+    """One framework's patches: waiting for its modules, applied, or undone."""
+
+    def __init__(self, framework: Framework) -> None:
+        self.framework = framework
+        self.active = False
+        self._account = Account(framework.name)
+        self._undo: list[Undo] = []
+        self._refused = ""
+        self._missing: list[str] = []
+        self._awaited: set[str] = set()
+        self._parts: dict[str, list[tuple[str, Callable[[], Undo]]]] = {}
+        for hook in framework.hooks:
+            module = hook.target.partition(":")[0]
+            self._parts.setdefault(module, []).append((hook.target, lambda hook=hook: self._patch(hook)))  # type: ignore[misc]
+        for extension in framework.extensions:
+            install = lambda extension=extension: extension.install(sys.modules[extension.module], self._account)  # noqa: E731
+            self._parts.setdefault(extension.module, []).append((extension.module, install))
+
+    def apply(self, tracer: Tracer | None = None) -> None:
+        self._account.tracer = tracer
+        if self.active:
+            return
+        self.active = True
+        self._missing.clear()
+        for module in self._parts:
+            if module in sys.modules:
+                self._apply_to(module)
+            elif module not in self._awaited:
+                # There is no unregistering: after undo() the hook stays there and does nothing.
+                self._awaited.add(module)
+                wrapt.register_post_import_hook(lambda imported: self._imported(imported.__name__), module)
+
+    def undo(self) -> None:
+        self.active = False
+        while self._undo:
+            self._undo.pop()()
+
+    def status(self) -> FrameworkStatus:
+        installed = _installed_version(self.framework.requires)
+        if not self.active:
+            why = "not instrumented"
+        elif not installed:
+            why = "not installed"
+        elif self._refused:
+            why = self._refused
+        elif self._missing:
+            why = f"not found: {', '.join(self._missing)}"
+        else:
+            why = "" if self._undo else "not imported"
+        return FrameworkStatus(
+            self.framework.name, self.framework.requires, installed, bool(self._undo), why, self._account.calls
+        )
+
+    def _imported(self, module: str) -> None:
+        self._awaited.discard(module)
+        if self.active:
+            self._apply_to(module)
+
+    def _apply_to(self, module: str) -> None:
+        if not self._in_range():
+            return
+        for target, apply in self._parts[module]:
+            try:
+                self._undo.append(apply())
+            except Exception as error:  # noqa: BLE001 - one renamed method costs one hook
+                self._missing.append(target)
+                _log.warning("turnlog: %s: cannot hook %s, it is not recorded: %r", self.framework.name, target, error)
+
+    def _in_range(self) -> bool:
+        if self._refused:
+            return False
+        installed = _installed_version(self.framework.requires)
+        # An import without metadata (a vendored copy, a checkout on the path) says nothing against hooking.
+        if installed and not _accepts(self.framework.requires, installed):
+            self._refused = f"version {installed} is outside the tested range"
+            _log.warning(
+                "turnlog: %s is not recorded: %s %s", self.framework.name, self._refused, self.framework.requires
+            )
+        return not self._refused
+
+    def _patch(self, hook: Hook) -> Undo:
+        owner, name = _resolve(hook.target)
+        original = inspect.getattr_static(owner, name)
+        own = name in vars(owner)
+        drive = driver_for(inspect.unwrap(getattr(owner, name)))
+
+        def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return drive(hook, self._account, wrapped, Call(instance, args, kwargs))
+
+        patched = wrapt.FunctionWrapper(original, wrapper, lambda: self.active)
+        setattr(owner, name, patched)
+
+        def undo() -> None:
+            # Somebody who wrapped it after us holds on to our wrapper, which steps aside once inactive.
+            if vars(owner).get(name, _ABSENT) is patched:
+                if own:
+                    setattr(owner, name, original)
+                else:
+                    delattr(owner, name)
+
+        return undo
+
+
+def _resolve(target: str) -> tuple[Any, str]:
+    module, _, path = target.partition(":")
+    *outer, name = path.split(".")
+    owner: Any = sys.modules[module]
+    for part in outer:
+        owner = getattr(owner, part)
+    return owner, name
+
+
+def _installed_version(requires: str) -> str:
+    from packaging.requirements import Requirement
+
+    try:
+        return importlib.metadata.version(Requirement(requires).name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _accepts(requires: str, version: str) -> bool:
+    from packaging.requirements import Requirement
+
+    return Requirement(requires).specifier.contains(version, prereleases=True)

@@ -1,0 +1,291 @@
+"""State by hand, for home-made agents: turns, tools, decisions, facts and pending actions as ordinary GenAI spans.
+
+Before `turnlog.init()` every function here does its work and records nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+
+import wrapt  # type: ignore[import-untyped, unused-ignore]
+from opentelemetry.trace import format_span_id
+
+from turnlog import semconv
+from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
+from turnlog.instrument.drivers import driver_for
+from turnlog.operation import Operation, error_type
+from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_account = Account("turnlog")
+
+
+class TurnHandle:
+    """The running turn. Give it the agent's answer, and the answer becomes part of the record."""
+
+    __slots__ = ("_operation",)
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+
+    def answer(self, output: object) -> None:
+        self._operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: [_message("assistant", output)]})
+
+
+@contextmanager
+def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:  # noqa: A002 - the public word for it
+    """One input to the agent until its answer. Everything inside belongs to this turn."""
+    attributes = {semconv.GEN_AI_OPERATION_NAME: GenAiOperation.INVOKE_AGENT.value}
+    if agent:
+        attributes[semconv.GEN_AI_AGENT_NAME] = agent
+    content = {semconv.GEN_AI_INPUT_MESSAGES: [_message("user", input)]} if input else {}
+    operation = Operation.start(f"invoke_agent {agent}".strip(), attributes, content)
+    try:
+        with operation.current():
+            yield TurnHandle(operation)
+    except BaseException as error:
+        operation.fail(error)
+        raise
+    finally:
+        operation.end()
+
+
+def decide(choice: str, *, why: str = "", alternatives: Sequence[str] = (), about: str = "") -> None:
+    """Record a decision and its reason. A later decision about the same thing replaces it, and `turnlog diff` shows both."""
+    content = {
+        semconv.DECISION_CHOICE: choice,
+        semconv.DECISION_REASON_TEXT: why,
+        semconv.DECISION_ALTERNATIVES: list(alternatives),
+        semconv.DECISION_ABOUT: about,
+    }
+    _record("decide", CommitKind.DECISION, content)
+
+
+def note(fact: str, *, key: str = "") -> None:
+    """Record a fact that should outlive the context window. The same key again replaces it."""
+    _record_change("note", DeltaOp.SET, EntryKind.FACT, key or _key_of(fact), fact)
+
+
+def pending(action: str, *, key: str = "") -> PendingAction:
+    """Record something that is still to be done or approved; it stays pending until its handle is resolved."""
+    handle = PendingAction(key or _key_of(action), action)
+    _record_change("pending", DeltaOp.SET, EntryKind.PENDING, handle.key, action)
+    return handle
+
+
+@dataclass(frozen=True, slots=True)
+class PendingAction:
+    key: str
+    action: str
+
+    def resolve(self, how: str = "done") -> None:
+        _record_change("resolve", DeltaOp.DROP, EntryKind.PENDING, self.key, how)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """Why a guarded tool gave no value, as something an agent can branch on."""
+
+    kind: Literal["timeout", "exception"]
+    type: str
+    message: str
+    attempts: int
+    exception: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Generic[T]):
+    """The answer of a tool with `timeout=` or `retries=`: a value, or None and an error."""
+
+    value: T | None
+    error: ToolError | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+@overload
+def tool(function: Callable[P, T], /) -> Callable[P, T]: ...
+@overload
+def tool(*, name: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+@overload
+def tool(*, name: str = "", timeout: float, retries: int = 0) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+@overload
+def tool(*, name: str = "", retries: int) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def tool(function: Any = None, /, *, name: str = "", timeout: float | None = None, retries: int = 0) -> Any:
+    """Record every call of a function, coroutine, generator or async generator as a tool call.
+
+    Plain, it changes nothing for the caller. With `timeout=` (seconds, per attempt) or `retries=` (further attempts after a
+    failure) the caller gets a `ToolResult` instead of a value or an exception, and every attempt is recorded.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        label = name or function.__name__
+        if timeout is None and not retries:
+            return _recorded(function, label)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"turnlog.tool: timeout= and retries= need a function or a coroutine; {label} is a generator")
+        return _guarded(function, label, timeout, retries + 1)
+
+    return decorate if function is None else decorate(function)
+
+
+class _Items:
+    """What a generator tool gave, as far as it was read."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+
+    def add(self, item: Any) -> None:
+        if len(self._items) < 1000:
+            self._items.append(item)
+
+    def facts(self) -> Facts:
+        return Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: self._items})
+
+
+def _recorded(function: Callable[..., Any], label: str) -> Any:
+    signature = inspect.signature(function)
+    hook = Hook(
+        label,
+        GenAiOperation.EXECUTE_TOOL,
+        at_start=lambda call: _tool_start(label, signature, call.args, call.kwargs),
+        at_end=lambda call, result: Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: result}),
+        collect=lambda call: _Items(),
+    )
+    drive = driver_for(function)
+    return wrapt.FunctionWrapper(
+        function, lambda wrapped, instance, args, kwargs: drive(hook, _account, wrapped, Call(instance, args, kwargs))
+    )
+
+
+def _guarded(function: Callable[..., Any], label: str, timeout: float | None, attempts: int) -> Any:
+    signature = inspect.signature(function)
+
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def guarded_async(*args: Any, **kwargs: Any) -> ToolResult[Any]:
+            tries = _Tries(label, signature, args, kwargs)
+            while len(tries.failures) < attempts:
+                with tries.attempt() as operation:
+                    async with asyncio.timeout(timeout):
+                        value = await function(*args, **kwargs)
+                    return _success(operation, value)
+            return tries.give_up()
+
+        return guarded_async
+
+    @wraps(function)
+    def guarded(*args: Any, **kwargs: Any) -> ToolResult[Any]:
+        tries = _Tries(label, signature, args, kwargs)
+        while len(tries.failures) < attempts:
+            with tries.attempt() as operation:
+                value = function(*args, **kwargs) if timeout is None else _within(timeout, function, args, kwargs)
+                return _success(operation, value)
+        return tries.give_up()
+
+    return guarded
+
+
+class _Tries:
+    """The attempts of one guarded call: each an operation of its own, tied to the first."""
+
+    def __init__(self, label: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.failures: list[Exception] = []
+        self._start = _tool_start(label, signature, args, kwargs)
+        self._first = ""
+
+    @contextmanager
+    def attempt(self) -> Iterator[Operation]:
+        """Swallows the tool's own exceptions, not cancellation: the caller learns of them by the result."""
+        attributes: dict[str, Any] = dict(self._start.attributes)
+        if self._first:
+            attributes |= {semconv.RETRY_OF: self._first, semconv.RETRY_ATTEMPT: len(self.failures) + 1}
+        operation = Operation.start(self._start.name, attributes, dict(self._start.content))
+        self._first = self._first or format_span_id(operation.span.get_span_context().span_id)
+        try:
+            with operation.current():
+                yield operation
+        except Exception as error:  # noqa: BLE001 - handed to the caller as a value
+            operation.fail(error)
+            self.failures.append(error)
+        except BaseException as error:
+            operation.fail(error)
+            raise
+        finally:
+            operation.end()
+
+    def give_up(self) -> ToolResult[Any]:
+        last = self.failures[-1]
+        kind: Literal["timeout", "exception"] = "timeout" if isinstance(last, TimeoutError) else "exception"
+        return ToolResult(None, ToolError(kind, error_type(last), str(last), len(self.failures), last))
+
+
+def _success(operation: Operation, value: Any) -> ToolResult[Any]:
+    operation.set(content={semconv.GEN_AI_TOOL_CALL_RESULT: value})
+    return ToolResult(value)
+
+
+def _within(seconds: float, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run in a thread and stop waiting after `seconds`. Python cannot stop the thread itself; as a daemon it never delays exit."""
+    outcome: list[tuple[bool, Any]] = []
+
+    def work() -> None:
+        try:
+            outcome.append((True, function(*args, **kwargs)))
+        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
+            outcome.append((False, error))
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True, name=f"turnlog-tool-{function.__name__}")
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"{function.__name__} did not finish within {seconds:g} s")
+    finished, value = outcome[0]
+    if not finished:
+        raise value
+    return value
+
+
+def _tool_start(label: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Start:
+    attributes = {
+        semconv.GEN_AI_OPERATION_NAME: GenAiOperation.EXECUTE_TOOL.value,
+        semconv.GEN_AI_TOOL_NAME: label,
+        semconv.GEN_AI_TOOL_TYPE: "function",
+    }
+    try:
+        arguments: dict[str, Any] = dict(signature.bind_partial(*args, **kwargs).arguments)
+    except TypeError:
+        arguments = {"args": list(args), **kwargs}
+    arguments.pop("self", None)
+    return Start(f"execute_tool {label}", attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments})
+
+
+def _record_change(name: str, op: DeltaOp, kind: EntryKind, key: str, value: str) -> None:
+    change = {"op": op.value, "kind": kind.value, "key": key, "value": value}
+    _record(name, CommitKind.NOTE, {semconv.COMMIT_DELTA: [change]})
+
+
+def _record(name: str, kind: CommitKind, content: dict[str, Any]) -> None:
+    _account.ask(name, lambda: Operation.start(name, {semconv.COMMIT_KIND: kind.value}, content).end())
+
+
+def _message(role: str, text: object) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text if isinstance(text, str) else str(text)}]}
+
+
+def _key_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

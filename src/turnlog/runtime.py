@@ -1,0 +1,209 @@
+"""The joint: provider, processor, journal and background loader of one process, put together once.
+
+An application's own TracerProvider is added to, never replaced: where there is none we bring one, and give way when the
+application sets its own later.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import weakref
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from turnlog.content import ContentPolicy
+from turnlog.journal.reader import journal_bytes
+from turnlog.journal.writer import JournalWriter
+from turnlog.processor import SessionProcessor
+from turnlog.identity import Sessions
+from turnlog.settings import Capture, Settings, read_settings
+
+_log = logging.getLogger("turnlog")
+_lock = threading.RLock()
+_active: Runtime | None = None
+
+
+class Runtime:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.policy = ContentPolicy(settings)
+        self.journal = JournalWriter(settings)
+        self.processor = SessionProcessor(self.policy, Sessions(settings.session))
+        self.providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
+        self.own_provider: TracerProvider | None = None
+        self._loader: _Loader | None = None
+
+    @property
+    def is_attached(self) -> bool:
+        return bool(self.providers)
+
+    def attach(self, provider: trace.TracerProvider) -> None:
+        if isinstance(provider, TracerProvider) and provider not in self.providers:
+            self.providers.add(provider)
+            self.journal.resource = dict(provider.resource.attributes)
+            provider.add_span_processor(self.processor)
+
+    def start_journal(self) -> None:
+        if self.processor.journal is None:
+            self.processor.journal = self.journal
+            self._loader = _Loader(self.settings)
+            self._loader.start()
+            atexit.register(self.stop)
+
+    def stop(self) -> None:
+        atexit.unregister(self.stop)
+        if self._loader is not None:
+            self._loader.finish()
+            self._loader = None
+        self.processor.retire()
+        self.journal.close()
+
+
+def init(
+    *,
+    directory: str | Path | None = None,
+    session: str | None = None,
+    capture: str | None = None,
+    tracer_provider: TracerProvider | None = None,
+    instrument: bool = True,
+) -> None:
+    """Record this process: attach to the application's TracerProvider (or bring one), write the journal, patch the frameworks.
+
+    What is not given comes from the environment. A second call changes nothing. Never raises.
+    """
+    try:
+        active = start(directory=directory, session=session, capture=capture)
+        if active is None:
+            return
+        attach(tracer_provider)
+        if instrument:
+            from turnlog.instrument import instrument_all
+
+            instrument_all()
+    except Exception as error:  # noqa: BLE001 - the application comes first
+        _log.warning("turnlog could not start and records nothing: %s: %s", type(error).__name__, error)
+
+
+def start(**overrides: Any) -> Runtime | None:
+    """The process's runtime with its journal on; None when turnlog is disabled."""
+    active = _runtime(**overrides)
+    if active is not None:
+        active.start_journal()
+    return active
+
+
+def attach(tracer_provider: trace.TracerProvider | None = None) -> None:
+    """Add the SessionProcessor to a provider: the given one, the application's, or one of ours."""
+    active = _runtime()
+    if active is None:
+        return
+    with _lock:
+        provider = tracer_provider or trace.get_tracer_provider()
+        if not isinstance(provider, TracerProvider):
+            provider = active.own_provider = _own_provider(active.settings)
+            trace.set_tracer_provider(provider)
+        active.attach(provider)
+        _follow_application()
+
+
+def shutdown() -> None:
+    """Stop recording: undo the patches, finish the journal. `init()` may start again."""
+    global _active
+    if "turnlog.instrument" in sys.modules:
+        sys.modules["turnlog.instrument"].uninstrument_all()
+    with _lock:
+        active, _active = _active, None
+    if active is not None:
+        active.stop()
+
+
+def _runtime(**overrides: Any) -> Runtime | None:
+    global _active
+    with _lock:
+        if _active is None:
+            settings = _settings(**overrides)
+            if settings.disabled:
+                return None
+            _active = Runtime(settings)
+        return _active
+
+
+def _settings(directory: str | Path | None = None, session: str | None = None, capture: str | None = None) -> Settings:
+    settings = read_settings()
+    if directory is not None:
+        settings = replace(settings, directory=Path(directory).expanduser())
+    if session is not None:
+        settings = replace(settings, session=session)
+    return settings if capture is None else replace(settings, capture=Capture(capture))
+
+
+def _own_provider(settings: Settings) -> TracerProvider:
+    provider = TracerProvider(resource=Resource.create())
+    for name in settings.exporters:
+        for entry in entry_points(group="opentelemetry_traces_exporter", name=name):
+            provider.add_span_processor(BatchSpanProcessor(entry.load()()))
+    return provider
+
+
+def _follow_application() -> None:
+    """Let the application set its own provider after us: OpenTelemetry takes the first one and refuses any other."""
+    original = trace._set_tracer_provider
+    if getattr(original, "_turnlog", False):
+        return
+
+    def set_tracer_provider(provider: trace.TracerProvider, log: bool) -> None:
+        active = _active
+        if active is not None and active.own_provider is not None and trace._TRACER_PROVIDER is active.own_provider:
+            trace._TRACER_PROVIDER = provider
+        else:
+            original(provider, log)
+        if active is not None and trace._TRACER_PROVIDER is provider:
+            active.attach(provider)
+
+    set_tracer_provider._turnlog = True  # type: ignore[attr-defined]
+    trace._set_tracer_provider = set_tracer_provider
+
+
+class _Loader(threading.Thread):
+    """Moves journals into the store when enough has gathered. DuckDB is imported here, the first time there is work."""
+
+    _WORTHWHILE = 1024 * 1024
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(name="turnlog-loader", daemon=True)
+        self._settings = settings
+        self._done = threading.Event()
+        self._pid = os.getpid()
+        self._loaded = 0
+
+    def run(self) -> None:
+        while not self._done.wait(self._settings.load_interval):
+            self._load()
+
+    def finish(self) -> None:
+        self._done.set()
+        if os.getpid() == self._pid:
+            self._load()
+
+    def _load(self) -> None:
+        """Nothing small: readers see the unloaded tail anyway, and importing DuckDB costs 150 ms and 35 MB."""
+        if journal_bytes(self._settings.journals) - self._loaded < self._WORTHWHILE:
+            return
+        try:
+            from turnlog.store.loader import load_once
+
+            load_once(self._settings, patience=0)
+            self._loaded = journal_bytes(self._settings.journals)
+        except Exception as error:  # noqa: BLE001 - another process may be loading; what matters is in the journal
+            _log.debug("turnlog did not load its journals this time: %s", error)

@@ -1,0 +1,19 @@
+-- one row: one operation that changes state; a file that was only read or listed is in the working set, not in the state
+-- view: state_changes
+select
+    e.session_id as session_id,
+    e.turn as turn,
+    e.commit_id as commit_id,
+    e.op as op,
+    e.kind as kind,
+    e.key as key,
+    e.value as value,
+    e.tier as tier,
+    e.action as action,
+    e.evidence as evidence,
+    e.tool as tool,
+    e.changed_ns as changed_ns,
+    e.sequence as sequence
+from entries as e
+where e.kind <> 'file'
+   or e.action not in ('read', 'list')
