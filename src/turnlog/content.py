@@ -23,29 +23,44 @@ _REDACTION_WINDOW = 1024
 _JSON_TEXT_LIMIT = 1024 * 1024
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
+# What follows a credential's name: an optional quote, a sign, an optional quote and scheme; then the quoted text or one word.
+_SIGN = r"""(?P<lead>\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?)(?!\[REDACTED)"""
+_VALUE = r"""(?:(?<=\\["'])[^"'\\]++|(?<=")(?:[^"\\]|\\.)++|(?<=')(?:[^'\\]|\\.)++|[^\s"',;}\\]{3,})"""
+
 # kind, what the lower-cased text must hold for the pattern to be worth running (measured: 2 ms become 5 µs for 4 kB), pattern.
+# Every pattern is linear: a run of characters is tried from its beginning only, or is bounded.
 _SECRETS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (kind, markers, re.compile(pattern))
     for kind, markers, pattern in (
         (
             "private_key",
             ("private key",),
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^-]|-(?!----END))*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]++|-(?!----END))*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
         ),
         ("api_key", ("sk-", "pk-", "rk-"), r"\b[spr]k-[A-Za-z0-9_-]{16,}"),
-        ("api_key", ("aiza", "glpat-", "npm_", "hf_"), r"\b(?:AIza|glpat-|npm_|hf_)[A-Za-z0-9_-]{16,}"),
+        ("api_key", ("k_live_", "k_test_"), r"\b[spr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
+        (
+            "api_key",
+            ("aiza", "glpat-", "npm_", "hf_", "gsk_", "xai-", "pypi-", "ya29."),
+            r"\b(?:AIza|glpat-|npm_|hf_|gsk_|xai-|pypi-|ya29\.)[A-Za-z0-9_-]{16,}",
+        ),
         ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}"),
         ("aws_key", ("akia", "asia"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
         ("slack_token", ("xox",), r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
-        ("jwt", ("eyj",), r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-        ("bearer", ("bearer",), r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}"),
+        ("jwt", ("eyj",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){1,4}"),
+        ("bearer", ("bearer",), r"(?i:(?<=bearer ))[A-Za-z0-9._~+/=-]{8,}"),
         ("url_password", ("://",), r"(?<=://)[^\s:/@]{0,64}:[^\s/@]{1,256}(?=@)"),
         (
             "credential",
-            ("passw", "secret", "token", "api_key", "api-key", "apikey", "private_key", "authorization", "credential"),
-            r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=token)|(?<=api.key)|(?<=apikey)|(?<=private.key)|(?<=authorization)|(?<=credential))"
-            r"""(?P<lead>\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?)(?!\[REDACTED|[\d.,]+\b)[^\s"',;}\\]{3,512}""",
+            (
+                *("passw", "secret", "api_key", "api-key", "api key", "apikey", "access_key", "accesskey", "accountkey"),
+                *("private_key", "private key", "authorization", "credential"),
+            ),
+            r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=secret.key)|(?<=access.key)|(?<=accesskey)|(?<=accountkey)|(?<=api.key)"
+            r"|(?<=apikey)|(?<=private.key)|(?<=authorization)|(?<=credential))" + _SIGN + _VALUE,
         ),
+        # A number after "token" is a count, not a secret.
+        ("credential", ("token",), r"(?i:(?<=token))" + _SIGN + r"""(?![\d.,]+(?:[\s"',;}\]\\)]|$))""" + _VALUE),
     )
 )
 

@@ -45,7 +45,6 @@ class Start:
     attributes: dict[str, Any] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
     kind: SpanKind = SpanKind.INTERNAL
-    parent: Context | None = None
 
 
 class Facts(NamedTuple):
@@ -88,9 +87,9 @@ class Account:
         self.calls = 0
         self._complaints: set[str] = set()
 
-    def start(self, start: Start) -> Operation:
+    def start(self, start: Start, parent: Context | None = None) -> Operation:
         return Operation.start(
-            start.name, start.attributes, start.content, kind=start.kind, parent=start.parent, tracer=self.tracer
+            start.name, start.attributes, start.content, kind=start.kind, parent=parent, tracer=self.tracer
         )
 
     def ask(self, place: str, function: Callable[..., Any], *args: Any, default: Any = None) -> Any:

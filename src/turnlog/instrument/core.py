@@ -97,14 +97,14 @@ class Instrumentation:
         installed = _installed_version(self.framework.requires)
         if not self.active:
             why = "not instrumented"
-        elif not installed:
-            why = "not installed"
         elif self._refused:
             why = self._refused
         elif self._missing:
             why = f"not found: {', '.join(self._missing)}"
+        elif self._undo:
+            why = ""
         else:
-            why = "" if self._undo else "not imported"
+            why = "not imported" if installed else "not installed"
         return FrameworkStatus(
             self.framework.name, self.framework.requires, installed, bool(self._undo), why, self._account.calls
         )

@@ -7,88 +7,60 @@ and end it when the call is over without an end callback (cancelled, abandoned).
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID
 
-from opentelemetry.context import Context
-from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
+from opentelemetry.trace import SpanKind
 
 from turnlog import semconv
-from turnlog.instrument.calls import Account, Facts, Hook, Scope, Start, finish_operation, learn, suppressed
+from turnlog.instrument.calls import Account, Hook, Scope, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo
-from turnlog.instrument.langchain_messages import agent_input, agent_output, chat_facts, message, tool_facts
-from turnlog.operation import Messages, Operation
+from turnlog.instrument.langchain_messages import agent_facts, agent_input, chat_facts, message, tool_facts
+from turnlog.instrument.runs import OpenRun, Runs
+from turnlog.operation import Messages
 from turnlog.semconv import GenAiOperation
 
-_MOST_OPEN = 10_000
 _PROVIDERS = {
+    "amazon_bedrock": "aws.bedrock",
     "azure": "azure.ai.openai",
     "google_genai": "gcp.gemini",
     "google_vertexai": "gcp.vertex_ai",
-    "amazon_bedrock": "aws.bedrock",
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
 
-P = ParamSpec("P")
+Json = dict[str, Any]
 
 
-@dataclass(slots=True, eq=False)
-class _Open:
-    """An operation that is running, and the runs inside it that are not over."""
-
-    run_id: UUID
-    operation: Operation
-    context: Context
-    agent: str
-    is_tool: bool
-    above: _Open | None
-    inside: set[UUID] = field(default_factory=set)
-
-
-def _guarded(method: Callable[Concatenate[_Callbacks, P], None]) -> Callable[Concatenate[_Callbacks, P], None]:
-    """LangChain would log every failure of a handler; ours says it once."""
+def _guarded(method: Callable[..., None]) -> Callable[..., None]:
+    """LangChain logs every failure of a handler; ours is said once."""
 
     @functools.wraps(method)
-    def callback(self: _Callbacks, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def callback(self: _Callbacks, *args: Any, **kwargs: Any) -> None:
         self.account.ask(method.__name__, functools.partial(method, self, *args, **kwargs))
 
     return callback
 
 
 class _Callbacks:
-    """Mixed into LangChain's handler class when that is there. Each run maps to the operation it belongs to."""
+    """Mixed into LangChain's handler class, once that is there."""
 
-    run_inline = True  # else async callbacks run on a thread pool, out of reach of the call's context
-    raise_error = False
+    # Else async callbacks run on a thread pool, out of reach of the call's context.
+    run_inline = True
 
     def __init__(self, account: Account) -> None:
         self.account = account
-        self._inert = False
-        self._open: dict[UUID, _Open] = {}
-
-    def close(self) -> None:
-        """A handler that some manager still holds after the undo must do nothing."""
-        self._inert = True
-        for run_id in list(self._open):
-            self._leave(run_id)
+        self.runs = Runs(account)
+        self.inert = False
 
     @property
     def ignore_chain(self) -> bool:
-        return self._inert
+        return self.inert
 
     ignore_agent = ignore_chat_model = ignore_llm = ignore_chain
-
-    @property
-    def ignore_retriever(self) -> bool:
-        return True
-
-    ignore_custom_event = ignore_retry = ignore_retriever
 
     @_guarded
     def on_chain_start(
@@ -98,39 +70,25 @@ class _Callbacks:
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Json | None = None,
         name: str | None = None,
         **_: Any,
     ) -> None:
         graph = Scope.take(GenAiOperation.INVOKE_AGENT)
-        above = self._open.get(parent_run_id) if parent_run_id else None
-        metadata, name = metadata or {}, name or "chain"
-        if above is None:
-            # A node of a graph that started before us, and an edit of the state by the application, are no agent runs.
-            is_agent = "langgraph_node" not in metadata and not name.endswith("UpdateState")
-        else:
-            is_agent = graph is not None and (
-                above.is_tool or metadata.get("lc_agent_name", above.agent) != above.agent
-            )
-        if is_agent:
+        metadata, name, above = metadata or {}, name or "chain", self.runs[parent_run_id]
+        if suppressed():
+            return
+        if _is_agent(metadata, name, above, graph):
             agent = metadata.get("lc_agent_name") or name
-            start = Start(
-                f"{GenAiOperation.INVOKE_AGENT} {agent}",
-                {semconv.GEN_AI_AGENT_NAME: agent},
-                {semconv.GEN_AI_INPUT_MESSAGES: given} if (given := agent_input(inputs)) else {},
-            )
-            self._enter(GenAiOperation.INVOKE_AGENT, run_id, above, graph, metadata, start, agent)
+            content = {semconv.GEN_AI_INPUT_MESSAGES: given} if (given := agent_input(inputs)) else {}
+            start = _start(GenAiOperation.INVOKE_AGENT, agent, metadata, {semconv.GEN_AI_AGENT_NAME: agent}, content)
+            self.runs.enter(run_id, parent_run_id, start, graph)
         elif above is not None:
-            self._open[run_id] = above
-            above.inside.add(run_id)
+            self.runs.join(run_id, above)
 
     @_guarded
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
-        self._leave(run_id, facts=lambda: agent_output(outputs))
-
-    @_guarded
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        self._leave(run_id, error)
+        self.runs.leave(run_id, None, lambda: agent_facts(outputs))
 
     @_guarded
     def on_chat_model_start(
@@ -140,78 +98,142 @@ class _Callbacks:
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
-        invocation_params: dict[str, Any] | None = None,
+        metadata: Json | None = None,
+        invocation_params: Json | None = None,
         **_: Any,
     ) -> None:
         scope = Scope.take(GenAiOperation.CHAT)
-        metadata, parameters = metadata or {}, invocation_params or {}
-        model = metadata.get("ls_model_name") or parameters.get("model") or parameters.get("model_name") or ""
+        if suppressed():
+            return
+        metadata, given = metadata or {}, invocation_params or {}
+        model = metadata.get("ls_model_name") or given.get("model") or given.get("model_name") or ""
         provider = metadata.get("ls_provider") or "unknown"
         attributes = {
             semconv.GEN_AI_PROVIDER_NAME: _PROVIDERS.get(provider, provider),
             semconv.GEN_AI_REQUEST_MODEL: model,
-            semconv.GEN_AI_REQUEST_TEMPERATURE: _number(metadata.get("ls_temperature"), float),
-            semconv.GEN_AI_REQUEST_MAX_TOKENS: _number(metadata.get("ls_max_tokens"), int),
-            semconv.GEN_AI_REQUEST_TOP_P: _number(parameters.get("top_p"), float),
-            semconv.GEN_AI_REQUEST_SEED: _number(parameters.get("seed"), int),
+            semconv.GEN_AI_REQUEST_TEMPERATURE: _number(float, metadata.get("ls_temperature")),
+            semconv.GEN_AI_REQUEST_MAX_TOKENS: _number(int, metadata.get("ls_max_tokens")),
+            semconv.GEN_AI_REQUEST_TOP_P: _number(float, given.get("top_p")),
+            semconv.GEN_AI_REQUEST_SEED: _number(int, given.get("seed")),
+            semconv.GEN_AI_REQUEST_STREAM: given.get("stream") or None,
         }
-        start = Start(
-            f"{GenAiOperation.CHAT} {model}".rstrip(),
-            {key: value for key, value in attributes.items() if value is not None},
-            {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message)},
-            SpanKind.CLIENT,
-        )
-        above = self._open.get(parent_run_id) if parent_run_id else None
-        self._enter(GenAiOperation.CHAT, run_id, above, scope, metadata, start)
+        content = {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message)}
+        start = _start(GenAiOperation.CHAT, model, metadata, attributes, content, SpanKind.CLIENT)
+        self.runs.enter(run_id, parent_run_id, start, scope)
 
     @_guarded
     def on_llm_end(self, response: Any, *, run_id: UUID, **_: Any) -> None:
-        self._leave(run_id, facts=lambda: chat_facts(response))
+        self.runs.leave(run_id, None, lambda: chat_facts(response))
 
     @_guarded
     def on_llm_error(self, error: BaseException, *, run_id: UUID, response: Any = None, **_: Any) -> None:
-        self._leave(run_id, error, lambda: chat_facts(response))
+        self.runs.leave(run_id, error, lambda: chat_facts(response))
 
     @_guarded
     def on_tool_start(
         self,
-        serialized: dict[str, Any] | None,
+        serialized: Json | None,
         input_str: str,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        metadata: dict[str, Any] | None = None,
-        inputs: dict[str, Any] | None = None,
-        name: str | None = None,
+        metadata: Json | None = None,
+        inputs: Json | None = None,
         **_: Any,
     ) -> None:
         scope = Scope.take(GenAiOperation.EXECUTE_TOOL)
-        tool = (serialized or {}).get("name") or name or "tool"
-        attributes = {semconv.GEN_AI_TOOL_NAME: tool, semconv.GEN_AI_TOOL_TYPE: "function"}
-        if scope is not None and (call_id := scope.call.kwargs.get("tool_call_id")):
-            attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+        if suppressed():
+            return
+        name = (serialized or {}).get("name") or "tool"
+        attributes = {
+            semconv.GEN_AI_TOOL_NAME: name,
+            semconv.GEN_AI_TOOL_TYPE: "function",
+            # Older cores do not pass it to callbacks, but all pass it to the method that the scope is around.
+            semconv.GEN_AI_TOOL_CALL_ID: scope.call.kwargs.get("tool_call_id") if scope else None,
+        }
         content = {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: input_str if inputs is None else inputs}
-        start = Start(f"{GenAiOperation.EXECUTE_TOOL} {tool}", attributes, content)
-        above = self._open.get(parent_run_id) if parent_run_id else None
-        self._enter(GenAiOperation.EXECUTE_TOOL, run_id, above, scope, metadata or {}, start)
+        start = _start(GenAiOperation.EXECUTE_TOOL, name, metadata or {}, attributes, content)
+        self.runs.enter(run_id, parent_run_id, start, scope)
 
     @_guarded
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
-        self._leave(run_id, facts=lambda: tool_facts(output))
+        self.runs.leave(run_id, None, lambda: tool_facts(output))
 
     @_guarded
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
-        self._leave(run_id, error)
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        # An interrupt or a jump to another graph travels as an exception through what it passes.
+        bubbles_up = any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+        self.runs.leave(run_id, None if bubbles_up else error)
 
-    def _enter(
-        self,
-        kind: GenAiOperation,
-        run_id: UUID,
-        above: _Open | None,
-        scope: Scope | None,
-        metadata: dict[str, Any],
-        start: Start,
-        agent: str = "",
-    ) -> None:
-        ...
+    on_tool_error = on_chain_error
+
+
+def _is_agent(metadata: Json, name: str, above: OpenRun | None, graph: Scope | None) -> bool:
+    """An outermost run, or a graph that a tool runs, or one of another agent inside a graph."""
+    if above is None:
+        # Not outermost after all: a node of a graph that began before us, and an edit of a graph's state.
+        return "langgraph_node" not in metadata and not name.endswith("UpdateState")
+    operation = above.attributes[semconv.GEN_AI_OPERATION_NAME]
+    agent = above.attributes.get(semconv.GEN_AI_AGENT_NAME)
+    in_tool = operation == GenAiOperation.EXECUTE_TOOL
+    return graph is not None and (in_tool or metadata.get("lc_agent_name", agent) != agent)
+
+
+def _start(
+    operation: GenAiOperation,
+    subject: str,
+    metadata: Json,
+    attributes: Json,
+    content: Json,
+    kind: SpanKind = SpanKind.INTERNAL,
+) -> Start:
+    thread = metadata.get("thread_id")
+    common = {
+        semconv.GEN_AI_OPERATION_NAME: operation.value,
+        semconv.GEN_AI_CONVERSATION_ID: None if thread is None else str(thread),
+        semconv.GEN_AI_AGENT_NAME: metadata.get("lc_agent_name"),
+    }
+    known = {key: value for key, value in {**common, **attributes}.items() if value is not None}
+    return Start(f"{operation} {subject}".rstrip(), known, content, kind)
+
+
+def _number(cast: Callable[[Any], float], value: Any) -> float | None:
+    return cast(value) if isinstance(value, int | float) else None
+
+
+def _install(tracers: ModuleType, account: Account) -> Undo:
+    from langchain_core.callbacks.base import BaseCallbackHandler
+
+    handler = type("TurnlogCallbacks", (_Callbacks, BaseCallbackHandler), {})(account)
+    variable: ContextVar[Any] = ContextVar("turnlog_langchain", default=handler)
+    tracers.register_configure_hook(variable, inheritable=True)
+
+    def remove() -> None:
+        # A manager that is in use may hold on to the handler.
+        handler.inert = True
+        handler.runs.leave_all()
+        tracers._configure_hooks[:] = [hook for hook in tracers._configure_hooks if hook[0] is not variable]
+
+    return remove
+
+
+LANGCHAIN = Framework(
+    "langchain",
+    requires="langchain-core >= 1.0, < 2",
+    hooks=(
+        *(
+            Hook(f"langchain_core.language_models.chat_models:BaseChatModel.{method}", GenAiOperation.CHAT)
+            for method in ("generate", "agenerate", "stream", "astream")
+        ),
+        *(Hook(f"langchain_core.tools.base:BaseTool.{name}", GenAiOperation.EXECUTE_TOOL) for name in ("run", "arun")),
+    ),
+    extensions=(Extension("langchain_core.tracers.context", _install),),
+)
+
+LANGGRAPH = Framework(
+    "langgraph",
+    requires="langgraph >= 1.0, < 2",
+    hooks=tuple(
+        Hook(f"langgraph.pregel.main:Pregel.{method}", GenAiOperation.INVOKE_AGENT) for method in ("stream", "astream")
+    ),
+)

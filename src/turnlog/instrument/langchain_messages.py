@@ -1,0 +1,144 @@
+"""LangChain's messages and results in the GenAI form. Read by their shape: nothing of LangChain is imported here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from turnlog import semconv
+from turnlog.instrument.calls import Facts
+from turnlog.operation import Messages
+
+Part = dict[str, Any]
+
+_ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "developer": "system",
+    "function": "tool",
+}
+_CALL_BLOCKS = {"tool_call", "tool_call_chunk", "tool_use", "function_call", "input_json_delta"}
+
+
+def message(raw: Any) -> Mapping[str, Any]:
+    """A message object, or what LangChain takes for one: a text, a (role, content) pair, a mapping."""
+    if isinstance(raw, str):
+        return _message("user", raw, ())
+    if isinstance(raw, Mapping):
+        role = raw.get("role") or raw.get("type") or "user"
+        return _message(role, raw.get("content"), raw.get("tool_calls") or (), raw.get("tool_call_id"))
+    if isinstance(raw, tuple):
+        return _message(raw[0], raw[1], ())
+    extra = getattr(raw, "additional_kwargs", None) or {}
+    calls = getattr(raw, "tool_calls", None) or ()
+    call_id = getattr(raw, "tool_call_id", None)
+    return _message(raw.type, raw.content, calls, call_id, extra.get("reasoning_content") or "")
+
+
+def agent_input(inputs: Any) -> Sequence[Mapping[str, Any]]:
+    """What an agent run was given: messages, or anything else as one user message."""
+    if inputs is None:
+        return []
+    messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
+    if isinstance(messages, list):
+        return Messages(messages, message)
+    if hasattr(inputs, "resume"):
+        inputs = inputs.resume
+    return [message(messages if messages is not None else _as_text(inputs))]
+
+
+def agent_facts(outputs: Any) -> Facts:
+    """A graph's output is its whole state; the answer is the last message in it."""
+    messages = outputs.get("messages") if isinstance(outputs, Mapping) else outputs
+    if isinstance(messages, list) and messages and hasattr(messages[-1], "content"):
+        messages = messages[-1]
+    answer = message(messages) if hasattr(messages, "content") else _message("ai", _as_text(outputs), ())
+    return Facts({}, {semconv.GEN_AI_OUTPUT_MESSAGES: [answer]})
+
+
+def chat_facts(response: Any) -> Facts | None:
+    generations = [choice for choices in getattr(response, "generations", None) or () for choice in choices]
+    answers = [choice.message for choice in generations if hasattr(choice, "message")]
+    if not answers:
+        return None
+    first, metadata = answers[0], answers[0].response_metadata or {}
+    reasons = [reason for answer in answers if (reason := _finish_reason(answer))]
+    usage = getattr(first, "usage_metadata", None) or {}
+    read, written = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
+    attributes = {
+        semconv.GEN_AI_RESPONSE_ID: metadata.get("id"),
+        semconv.GEN_AI_RESPONSE_MODEL: metadata.get("model_name") or metadata.get("model"),
+        semconv.GEN_AI_RESPONSE_FINISH_REASONS: reasons or None,
+        semconv.GEN_AI_USAGE_INPUT_TOKENS: usage.get("input_tokens"),
+        semconv.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("output_tokens"),
+        semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: read.get("cache_read"),
+        semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: read.get("cache_creation"),
+        semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: written.get("reasoning"),
+    }
+    return Facts(attributes, {semconv.GEN_AI_OUTPUT_MESSAGES: [_answer(answer) for answer in answers]})
+
+
+def tool_facts(output: Any) -> Facts:
+    update = getattr(output, "update", None)
+    if isinstance(update, Mapping):
+        results = [each for each in update.get("messages") or () if getattr(each, "type", "") == "tool"]
+        output = results[-1] if results else update
+    if getattr(output, "type", None) != "tool":
+        return Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: output})
+    content = {semconv.GEN_AI_TOOL_CALL_RESULT: output.content}
+    if output.status != "error":
+        return Facts({}, content)
+    return Facts({}, {**content, semconv.EXCEPTION_MESSAGE: _as_text(output.content)}, error="tool_error")
+
+
+def _answer(raw: Any) -> dict[str, Any]:
+    answer = dict(message(raw))
+    return {**answer, "finish_reason": reason} if (reason := _finish_reason(raw)) else answer
+
+
+def _finish_reason(raw: Any) -> str | None:
+    metadata = raw.response_metadata or {}
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("status")
+    return str(reason) if reason else None
+
+
+def _message(
+    role: str,
+    content: Any,
+    calls: Sequence[Mapping[str, Any]],
+    call_id: str | None = None,
+    reasoning: str | None = None,
+) -> dict[str, Any]:
+    role = _ROLES.get(role, role)
+    if role == "tool":
+        return {"role": role, "parts": [{"type": "tool_call_response", "id": call_id, "response": content}]}
+    parts: list[Part] = [{"type": "reasoning", "content": reasoning}] if reasoning else []
+    for block in [content] if isinstance(content, str) else content or ():
+        parts += _parts(block)
+    for call in calls:
+        parts.append(
+            {"type": "tool_call", "id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+        )
+    return {"role": role, "parts": parts}
+
+
+def _parts(block: Any) -> list[Part]:
+    if isinstance(block, str):
+        return [{"type": "text", "content": block}] if block else []
+    kind = block.get("type")
+    # A message lists its tool calls beside its content; the blocks repeat them.
+    if kind in _CALL_BLOCKS:
+        return []
+    if kind == "text":
+        return _parts(block.get("text"))
+    if kind in {"reasoning", "thinking"}:
+        summary = "\n".join(part.get("text", "") for part in block.get("summary") or ())
+        text = block.get("reasoning") or block.get("thinking") or summary
+        return [{"type": "reasoning", "content": text}] if text else []
+    return [dict(block)]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)

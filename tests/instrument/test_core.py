@@ -1,0 +1,406 @@
+"""The core applies a framework's hooks, drives every call shape, and takes itself out again."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+from opentelemetry.sdk.trace import TracerProvider
+
+from instrument.recorder import Recorder
+from turnlog import semconv
+from turnlog.instrument.calls import Call, Facts, Hook, Start
+from turnlog.instrument.core import Extension, Framework, Instrumentation
+from turnlog.semconv import GenAiOperation
+
+SOURCE = """
+import asyncio
+
+class Boom(Exception):
+    pass
+
+class Base:
+    def inherited(self):
+        return "inherited"
+
+class Agent(Base):
+    def run(self, text, fail=None):
+        if fail is not None:
+            raise fail
+        return text.upper()
+
+    async def arun(self, text, wait=0.0):
+        await asyncio.sleep(wait)
+        return text.upper()
+
+    def stream(self, count, fail=None):
+        got = []
+        try:
+            for number in range(count):
+                try:
+                    got.append((yield number))
+                except Boom:
+                    got.append("boom")
+            if fail is not None:
+                raise fail
+            return got
+        finally:
+            self.closed = True
+
+    async def astream(self, count, fail=None, wait=0.0):
+        try:
+            for number in range(count):
+                await asyncio.sleep(wait)
+                try:
+                    yield number
+                except Boom:
+                    yield "boom"
+            if fail is not None:
+                raise fail
+        finally:
+            self.closed = True
+
+    @classmethod
+    def make(cls):
+        return cls()
+
+    @staticmethod
+    def version():
+        return "1"
+
+    def outer(self, text):
+        return self.run(text)
+"""
+AGENT_METHODS = ("run", "arun", "stream", "astream", "make", "version", "inherited")
+
+
+class Sum:
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def add(self, item: Any) -> None:
+        self.items.append(item)
+
+    def facts(self) -> Facts:
+        return Facts({}, {"items": list(self.items)})
+
+
+def hook(method: str, **extra: Any) -> Hook:
+    readers: dict[str, Any] = {
+        "at_start": lambda call: Start(f"call {method}", {"given": str(call.argument(0, "text"))}),
+        "at_end": lambda call, result: Facts({}, {"result": result}),
+        "collect": lambda call: Sum(),
+    }
+    return Hook(f"toy_framework:Agent.{method}", GenAiOperation.INVOKE_AGENT, **(readers | extra))
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], ModuleType]]:
+    """Imports the toy framework, which no other test has imported."""
+    (tmp_path / "toy_framework.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield lambda: importlib.import_module("toy_framework")
+    sys.modules.pop("toy_framework", None)
+
+
+Apply = Callable[..., Instrumentation]
+
+
+@pytest.fixture
+def apply(provider: TracerProvider) -> Iterator[Apply]:
+    applied: list[Instrumentation] = []
+
+    def apply(*hooks: Hook, requires: str = "toy-framework >= 1", **parts: Any) -> Instrumentation:
+        applied.append(Instrumentation(Framework("toy", requires, hooks, **parts)))
+        applied[-1].apply(provider.get_tracer("test"))
+        return applied[-1]
+
+    yield apply
+    for instrumentation in applied:
+        instrumentation.undo()
+
+
+@pytest.fixture
+def agent(toy: Callable[[], ModuleType], apply: Apply) -> Any:
+    apply(*(hook(method) for method in AGENT_METHODS))
+    return toy().Agent()
+
+
+def test_undo_leaves_every_class_exactly_as_it_was(toy: Callable[[], ModuleType], apply: Apply) -> None:
+    module = toy()
+    before = [dict(vars(module.Agent)), dict(vars(module.Base))]
+    instrumentation = apply(*(hook(method) for method in AGENT_METHODS))
+    assert dict(vars(module.Agent)) != before[0]
+    instrumentation.undo()
+    assert [dict(vars(module.Agent)), dict(vars(module.Base))] == before
+    assert list(vars(module.Agent)) == list(before[0])
+
+
+def test_class_and_static_methods_keep_their_kind(agent: Any, recorder: Recorder) -> None:
+    assert (type(agent).make().version(), agent.inherited()) == ("1", "inherited")
+    assert recorder.names == ["call make", "call version", "call inherited"]
+
+
+def test_a_framework_imported_later_is_hooked_when_it_is_imported(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    instrumentation = apply(hook("run"))
+    assert "toy_framework" not in sys.modules
+    assert instrumentation.status()[3:] == (False, "not installed", 0)
+    assert toy().Agent().run("hi") == "HI"
+    assert recorder.names == ["call run"]
+    assert instrumentation.status()[3:] == (True, "", 1)
+
+
+def test_after_undo_a_later_import_is_left_alone(toy: Callable[[], ModuleType], apply: Apply) -> None:
+    instrumentation = apply(hook("run"))
+    instrumentation.undo()
+    module = toy()
+    assert type(vars(module.Agent)["run"]).__name__ == "function"
+    instrumentation.apply()
+    assert type(vars(module.Agent)["run"]).__name__ != "function"
+
+
+def test_undo_under_somebody_elses_wrapper_steps_aside(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    module = toy()
+    instrumentation = apply(hook("run"))
+    ours = module.Agent.run
+    module.Agent.run = theirs = lambda self, text: ours(self, text) + "!"
+    instrumentation.undo()
+    assert (module.Agent.run, module.Agent().run("hi")) == (theirs, "HI!")
+    assert recorder.names == []
+
+
+def test_importing_the_instrumentation_imports_no_framework() -> None:
+    code = (
+        "import sys, turnlog.instrument as i; i.instrument_all(); print([m for m in sys.argv[1:] if m in sys.modules])"
+    )
+    names = ["openai", "langchain_core", "langgraph", "duckdb", "opentelemetry.instrumentation.instrumentor"]
+    ran = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_a_version_out_of_range_is_skipped_with_one_line(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder, complaints: list[str]
+) -> None:
+    module = toy()
+    instrumentation = apply(hook("run"), hook("arun"), requires="pytest >= 1, < 2")
+    assert module.Agent().run("hi") == "HI"
+    assert recorder.started == 0
+    why = f"version {pytest.__version__} is outside the tested range"
+    assert complaints == [f"turnlog: toy is not recorded: {why} (pytest >= 1, < 2)"]
+    assert instrumentation.status()[2:] == (pytest.__version__, False, why, 0)
+
+
+def test_a_missing_target_costs_one_hook_and_a_line_with_its_name(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder, complaints: list[str]
+) -> None:
+    module = toy()
+    instrumentation = apply(hook("renamed"), hook("run"))
+    assert module.Agent().run("hi") == "HI"
+    assert recorder.names == ["call run"]
+    assert [line.partition(", it")[0] for line in complaints] == [
+        "turnlog: toy: cannot hook toy_framework:Agent.renamed"
+    ]
+    assert instrumentation.status()[3:5] == (True, "not found: toy_framework:Agent.renamed")
+
+
+def test_an_extension_is_installed_with_its_module_and_taken_out(toy: Callable[[], ModuleType], apply: Apply) -> None:
+    def install(module: ModuleType, account: Any) -> Callable[[], None]:
+        module.extended = account.framework
+        return lambda: delattr(module, "extended")
+
+    instrumentation = apply(extensions=(Extension("toy_framework", install),))
+    module = toy()
+    assert module.extended == "toy"
+    instrumentation.undo()
+    assert not hasattr(module, "extended")
+
+
+@pytest.mark.parametrize("broken", ["at_start", "at_end", "collect"])
+def test_a_failing_extractor_costs_its_facts_and_one_line_not_the_call(
+    broken: str, toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder, complaints: list[str]
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise LookupError("changed upstream")
+
+    apply(hook("run", **{broken: fail}), hook("stream", **{broken: fail}))
+    agent = toy().Agent()
+    assert [agent.run("a"), agent.run("b"), list(agent.stream(2))] == ["A", "B", [0, 1]]
+    assert len(recorder.spans) == 3
+    assert not any(span.failed for span in recorder.spans)
+    target = {"collect": "toy_framework:Agent.stream"}.get(broken, "toy_framework:Agent.run")
+    assert complaints[0] == f"turnlog: toy: {target} failed, its facts are missing: LookupError('changed upstream')"
+    assert len(complaints) == len(set(complaints))
+
+
+def test_a_call_gives_its_facts_and_its_result(agent: Any, recorder: Recorder) -> None:
+    assert agent.run("hi") == "HI"
+    (span,) = recorder.spans
+    assert span.attributes == {semconv.GEN_AI_OPERATION_NAME: "invoke_agent", "given": "hi"}
+    assert span.content == {"result": "HI"}
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(3)])
+def test_an_error_is_passed_on_untouched(agent: Any, recorder: Recorder, error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
+        agent.run("hi", fail=error)
+    assert caught.value is error
+    assert (error.__cause__, error.__context__, error.__suppress_context__) == (None, None, False)
+    (span,) = recorder.spans
+    assert (span.failed, span[semconv.ERROR_TYPE]) == (True, type(error).__name__)
+
+
+async def test_a_coroutine_is_recorded_until_it_is_done(agent: Any, recorder: Recorder) -> None:
+    assert await agent.arun("hi") == "HI"
+    assert recorder.one("call arun").content == {"result": "HI"}
+
+
+async def test_a_cancelled_coroutine_ends_as_cancelled(agent: Any, recorder: Recorder) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await agent.arun("hi", wait=5)
+    assert recorder.one("call arun")[semconv.ERROR_TYPE] == "CancelledError"
+    assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+def test_a_generator_keeps_its_whole_protocol(agent: Any, recorder: Recorder) -> None:
+    module = sys.modules["toy_framework"]
+    generator = agent.stream(3)
+    assert (next(generator), generator.send("sent"), generator.throw(module.Boom())) == (0, 1, 2)
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert stop.value.value == ["sent", "boom", None]
+    assert recorder.one("call stream").content == {"items": [0, 1, 2]}
+
+
+def test_leaving_a_generator_early_ends_the_span_and_keeps_what_was_read(agent: Any, recorder: Recorder) -> None:
+    for item in agent.stream(5):
+        if item == 1:
+            break
+    (span,) = recorder.spans
+    assert (span.content, span.failed, agent.closed) == ({"items": [0, 1]}, False, True)
+
+
+def test_closing_a_generator_ends_the_span(agent: Any, recorder: Recorder) -> None:
+    generator = agent.stream(5)
+    next(generator)
+    generator.close()
+    assert recorder.one("call stream").content == {"items": [0]}
+
+
+def test_an_error_in_a_generator_ends_the_span_with_what_was_read(agent: Any, recorder: Recorder) -> None:
+    error = ValueError("bad")
+    with pytest.raises(ValueError, match="bad") as caught:
+        list(agent.stream(2, fail=error))
+    assert caught.value is error
+    (span,) = recorder.spans
+    assert (span["items"], span[semconv.ERROR_TYPE]) == ([0, 1], "ValueError")
+
+
+def test_a_generator_that_is_never_started_is_no_operation(agent: Any, recorder: Recorder) -> None:
+    agent.stream(5)
+    gc.collect()
+    assert recorder.started == 0
+
+
+def test_the_span_is_current_in_the_framework_and_never_in_the_consumer(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    module = toy()
+    inside: list[str] = []
+
+    def note(self: Any) -> Iterator[int]:
+        for number in range(2):
+            inside.append(trace.get_current_span().name)
+            yield number
+
+    module.Agent.stream = note
+    apply(hook("stream"))
+    outside = [trace.get_current_span() for _ in module.Agent().stream()]
+    assert inside == ["call stream"] * 2
+    assert outside == [trace.INVALID_SPAN] * 2
+
+
+async def test_an_async_generator_keeps_its_whole_protocol(agent: Any, recorder: Recorder) -> None:
+    module = sys.modules["toy_framework"]
+    generator = agent.astream(2)
+    assert [await anext(generator), await generator.athrow(module.Boom()), await generator.asend(None)] == [
+        0,
+        "boom",
+        1,
+    ]
+    assert await anext(generator, "over") == "over"
+    assert recorder.one("call astream").content == {"items": [0, "boom", 1]}
+
+
+async def test_leaving_an_async_generator_early_ends_the_span(
+    agent: Any, recorder: Recorder, complaints: list[str]
+) -> None:
+    async for item in agent.astream(5):
+        if item == 1:
+            break
+    await asyncio.sleep(0.01)
+    (span,) = recorder.spans
+    assert (span.content, span.failed, agent.closed) == ({"items": [0, 1]}, False, True)
+    assert complaints == []
+
+
+async def test_cancelling_the_consumer_of_an_async_generator_ends_the_span(
+    agent: Any, recorder: Recorder, complaints: list[str]
+) -> None:
+    async def consume() -> list[int]:
+        return [item async for item in agent.astream(5, wait=0.02)]
+
+    task = asyncio.create_task(consume())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (span,) = recorder.spans
+    assert (span[semconv.ERROR_TYPE], span["items"][0]) == ("CancelledError", 0)
+    assert complaints == []
+
+
+async def test_steps_of_one_async_generator_may_run_in_different_tasks(
+    agent: Any, recorder: Recorder, complaints: list[str]
+) -> None:
+    generator = agent.astream(2)
+    items = [await asyncio.create_task(anext(generator)) for _ in range(2)]
+    await asyncio.create_task(generator.aclose())
+    assert (items, recorder.one("call astream").content) == ([0, 1], {"items": [0, 1]})
+    assert complaints == []
+
+
+def test_suppressed_instrumentation_records_nothing(agent: Any, recorder: Recorder) -> None:
+    with suppress_instrumentation():
+        assert (agent.run("hi"), list(agent.stream(2))) == ("HI", [0, 1])
+    assert recorder.started == 0
+
+
+def test_the_outermost_model_call_owns_the_span(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    def start(call: Call) -> Start:
+        name = "outer" if call.kwargs else "inner"
+        return Start(name, {semconv.SERVER_ADDRESS: name, semconv.GEN_AI_REQUEST_MODEL: name})
+
+    apply(*(Hook(f"toy_framework:Agent.{method}", GenAiOperation.CHAT, at_start=start) for method in ("outer", "run")))
+    agent = toy().Agent()
+    agent.outer(text="hi")
+    (span,) = recorder.spans
+    assert (span.name, span[semconv.GEN_AI_REQUEST_MODEL], span[semconv.SERVER_ADDRESS]) == ("outer", "outer", "inner")
+    agent.run("hi")
+    assert recorder.names == ["outer", "inner"]
