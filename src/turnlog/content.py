@@ -18,16 +18,23 @@ from turnlog.settings import Capture, Settings
 
 SUMMARY_LIMIT = 240
 BLOB_LIMIT = 4 * 1024 * 1024
-# A summary needs the head of a text only; a secret that starts in it is recognised by its head, so the window may cut its tail.
+KEY_LIMIT = 1024
+# A summary needs the head of a text only. A secret that the window cuts is recognised by its first characters; what the
+# cut might leave too short for that is dropped.
 _REDACTION_WINDOW = 1024
+_CUT_WORD = 64
 _JSON_TEXT_LIMIT = 1024 * 1024
+_DEEPEST = 100
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
-# What follows a credential's name: an optional quote, a sign, an optional quote and scheme; then the quoted text or one word.
-_SIGN = r"""(?P<lead>\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?)(?!\[REDACTED)"""
-_VALUE = r"""(?:(?<=\\["'])[^"'\\]++|(?<=")(?:[^"\\]|\\.)++|(?<=')(?:[^'\\]|\\.)++|[^\s"',;}\\]{3,})"""
+# After a credential's name: quote, sign, quote and scheme, all optional but the sign; then a quoted text or a word.
+_SIGN = (
+    r"""\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?)"""
+    r"""(?!\[REDACTED|(?:str|int|bool|bytes|[Nn]one|null|[Tt]rue|[Ff]alse)(?:[\s"',;}\]\\)|]|$))"""
+)
+_VALUE = r"""(?:(?<=\\["'])[^"'\\]++|(?<=")(?:[^"\\]++|\\.)++|(?<=')(?:[^'\\]++|\\.)++|[^\s"',;}\\]{3,})"""
 
-# kind, what the lower-cased text must hold for the pattern to be worth running (measured: 2 ms become 5 µs for 4 kB), pattern.
+# kind, what the lower-cased text must hold for the pattern to be worth running (2 ms become 5 µs for 4 kB), pattern.
 # Every pattern is linear: a run of characters is tried from its beginning only, or is bounded.
 _SECRETS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (kind, markers, re.compile(pattern))
@@ -35,7 +42,8 @@ _SECRETS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
         (
             "private_key",
             ("private key",),
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]++|-(?!----END))*+(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:[^-]++|-(?!----END))*+"
+            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
         ),
         ("api_key", ("sk-", "pk-", "rk-"), r"\b[spr]k-[A-Za-z0-9_-]{16,}"),
         ("api_key", ("k_live_", "k_test_"), r"\b[spr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
@@ -44,7 +52,11 @@ _SECRETS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
             ("aiza", "glpat-", "npm_", "hf_", "gsk_", "xai-", "pypi-", "ya29."),
             r"\b(?:AIza|glpat-|npm_|hf_|gsk_|xai-|pypi-|ya29\.)[A-Za-z0-9_-]{16,}",
         ),
-        ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}"),
+        (
+            "github_token",
+            ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+            r"\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}",
+        ),
         ("aws_key", ("akia", "asia"), r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
         ("slack_token", ("xox",), r"\bxox[abposr]-[A-Za-z0-9-]{10,}"),
         ("jwt", ("eyj",), r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){1,4}"),
@@ -53,14 +65,15 @@ _SECRETS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
         (
             "credential",
             (
-                *("passw", "secret", "api_key", "api-key", "api key", "apikey", "access_key", "accesskey", "accountkey"),
-                *("private_key", "private key", "authorization", "credential"),
+                *("passw", "secret", "api_key", "api-key", "api key", "apikey", "access_key", "accesskey"),
+                *("access-key", "accountkey", "private_key", "private-key", "authorization", "credential"),
             ),
-            r"(?i:(?<=password)|(?<=passwd)|(?<=secret)|(?<=secret.key)|(?<=access.key)|(?<=accesskey)|(?<=accountkey)|(?<=api.key)"
-            r"|(?<=apikey)|(?<=private.key)|(?<=authorization)|(?<=credential))" + _SIGN + _VALUE,
+            # The first letters once more in front: measured, it halves the time over text without a credential.
+            r"(?P<lead>(?=[pPsSaAcC])(?i:passw(?:or)?d|secret(?:.key)?|access.?key|accountkey|api.?key|private.key"
+            r"|authorization|credential)" + _SIGN + _VALUE,
         ),
         # A number after "token" is a count, not a secret.
-        ("credential", ("token",), r"(?i:(?<=token))" + _SIGN + r"""(?![\d.,]+(?:[\s"',;}\]\\)]|$))""" + _VALUE),
+        ("credential", ("token",), r"(?P<lead>[tT](?i:oken)" + _SIGN + r"""(?![\d.,]+(?:[\s"',;}\]\\)]|$))""" + _VALUE),
     )
 )
 
@@ -83,7 +96,7 @@ class ContentPolicy:
         self._key = settings.hash_key.encode()
 
     def hash(self, value: object) -> str:
-        """The algorithm-tagged digest of the canonical form; keyed when a key is set, so that short inputs cannot be guessed."""
+        """The tagged digest of the canonical form; keyed when a key is set, so that short inputs cannot be guessed."""
         data = canonical(value)
         if self._key:
             return "hmac-sha256:" + hmac.new(self._key, data, hashlib.sha256).hexdigest()
@@ -98,18 +111,19 @@ class ContentPolicy:
         if self.capture is not Capture.FULL:
             return None
         text = as_text(value)
-        kept = redact(text[:BLOB_LIMIT])
+        kept = _redacted_head(text, BLOB_LIMIT)
         return Blob(digest, kept if len(text) <= BLOB_LIMIT else f"{kept}… (+{len(text) - BLOB_LIMIT:,} chars)")
 
     def attribute(self, value: object) -> str | None:
         """The redacted JSON text for a span attribute, when the user asked for message content on spans."""
         if not self.on_spans:
             return None
-        return redact(canonical(list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value).decode())
+        is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+        return redact(canonical(list(value) if is_list else value).decode())  # type: ignore[call-overload]
 
 
 def canonical(value: object) -> bytes:
-    """One byte form for equal values: text as UTF-8, JSON text as its parsed value, all else as JSON with sorted keys."""
+    """One byte form for equal values: text as UTF-8, JSON text as its value, all else as JSON with sorted keys."""
     if isinstance(value, str):
         if value[:1] in ("{", "[") and len(value) <= _JSON_TEXT_LIMIT:
             try:
@@ -121,11 +135,11 @@ def canonical(value: object) -> bytes:
 
 
 def dump_json(value: object, option: int = orjson.OPT_NON_STR_KEYS) -> bytes:
-    """JSON of anything. orjson refuses lone surrogates and integers over 64 bits, so what it refuses is made plain first."""
+    """JSON of anything. orjson refuses lone surrogates and integers over 64 bits: what it refuses is made plain."""
     try:
         return orjson.dumps(value, default=_plain, option=option)
     except (TypeError, ValueError, RecursionError):
-        return orjson.dumps(_sanitize(value, 0), option=option)
+        return orjson.dumps(_sanitize(value, ()), option=option)
 
 
 def as_text(value: object) -> str:
@@ -135,7 +149,7 @@ def as_text(value: object) -> str:
 def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     """Whole words up to the limit, on one line, and how much was cut."""
     text = as_text(value)
-    head = " ".join(redact(text[:_REDACTION_WINDOW]).split())
+    head = " ".join(_redacted_head(text, _REDACTION_WINDOW).split())
     rest = max(0, len(text) - _REDACTION_WINDOW)
     if len(head) <= limit and not rest:
         return head
@@ -145,42 +159,63 @@ def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     return f"{kept}… (+{len(head) - len(kept) + rest:,} chars)"
 
 
+def entry_key(text: str) -> str:
+    """A path, address or name as the key of an entry: on one line, redacted (addresses carry passwords), bounded."""
+    key = " ".join(_redacted_head(text, KEY_LIMIT).split())
+    return key if len(text) <= KEY_LIMIT else f"{key}… (+{len(text) - KEY_LIMIT:,} chars)"
+
+
+def _redacted_head(text: str, size: int) -> str:
+    head = text[:size]
+    if len(text) > size and not head[-1].isspace():
+        head = head[: -len(head[-_CUT_WORD:].split()[-1])]
+    return redact(head)
+
+
 def redact(text: str) -> str:
     """The text with every recognised secret replaced by `[REDACTED:kind]`."""
     try:
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()
         lowered = text.lower()
         for kind, markers, pattern in _SECRETS:
-            if any(marker in lowered for marker in markers):
-                lead = "\\g<lead>" if kind == "credential" else ""
-                text = pattern.sub(f"{lead}[REDACTED:{kind}]", text)
+            for marker in markers:
+                if marker in lowered:
+                    lead = "\\g<lead>" if kind == "credential" else ""
+                    text = pattern.sub(f"{lead}[REDACTED:{kind}]", text)
+                    break
     except Exception:  # noqa: BLE001 - fails closed: what could not be checked is not kept
         return "[REDACTED:unchecked]"
     return text
 
 
 def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "replace")
-    if isinstance(value, set | frozenset):
-        return sorted(value, key=repr)
-    return str(value)
+    try:
+        dump = getattr(type(value), "model_dump", None)
+        if callable(dump):
+            return dump(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value).decode("utf-8", "replace")
+        if isinstance(value, set | frozenset):
+            return sorted(value, key=repr)
+        return str(value)
+    except Exception:  # noqa: BLE001 - an object that cannot be printed still took part: its type is what can be said
+        return f"<{type(value).__qualname__}>"
 
 
-def _sanitize(value: Any, depth: int) -> Any:
+def _sanitize(value: Any, above: tuple[int, ...]) -> Any:
+    """Plain JSON of anything; `above` holds the containers around the value, because one may contain itself."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
-        return value if -(2**63) <= value < 2**64 else str(value)
-    if depth > 100:
+        # Python refuses to print an integer of more than 4300 digits in decimal.
+        return value if -(2**63) <= value < 2**64 else str(value) if value.bit_length() < 14_000 else hex(value)
+    if id(value) in above or len(above) > _DEEPEST:
         return "…"
+    above = (*above, id(value))
     if isinstance(value, dict):
-        return {str(_sanitize(str(key), depth)): _sanitize(item, depth + 1) for key, item in value.items()}
+        return {str(_sanitize(str(key), above)): _sanitize(item, above) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_sanitize(item, depth + 1) for item in value]
-    return _sanitize(_plain(value), depth + 1)
+        return [_sanitize(item, above) for item in value]
+    return _sanitize(_plain(value), above)

@@ -161,7 +161,7 @@ def _recorded(function: Callable[..., Any], label: str) -> Any:
     hook = Hook(
         label,
         GenAiOperation.EXECUTE_TOOL,
-        at_start=lambda call: _tool_start(label, signature, call.args, call.kwargs),
+        at_start=lambda call: _tool_start(label, signature, call.args if call.instance is None else (call.instance, *call.args), call.kwargs),
         at_end=lambda call, result: Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: result}),
         collect=lambda call: _Items(),
     )
@@ -270,7 +270,8 @@ def _tool_start(label: str, signature: inspect.Signature, args: tuple[Any, ...],
         arguments: dict[str, Any] = dict(signature.bind_partial(*args, **kwargs).arguments)
     except TypeError:
         arguments = {"args": list(args), **kwargs}
-    arguments.pop("self", None)
+    for implicit in ("self", "cls"):
+        arguments.pop(implicit, None)
     return Start(f"execute_tool {label}", attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments})
 
 

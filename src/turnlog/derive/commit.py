@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from turnlog import semconv
-from turnlog.content import Blob, ContentPolicy
+from turnlog.content import Blob, ContentPolicy, dump_json, entry_key
 from turnlog.derive.change import Change
 from turnlog.derive.files import DELETE, declared_touches
 from turnlog.derive.messages import as_messages, texts, tool_calls
@@ -57,7 +57,7 @@ class Commit:
             semconv.COMMIT_OUTPUT_SUMMARY: self.output_summary,
         }
         if self.changes:
-            found[semconv.COMMIT_DELTA] = orjson.dumps([change.as_json() for change in self.changes]).decode()
+            found[semconv.COMMIT_DELTA] = dump_json([change.as_json() for change in self.changes]).decode()
             found[semconv.STATE_CHANGED_KEYS] = [change.entry for change in self.changes]
             found[semconv.STATE_CHANGED_KEY_COUNT] = len(self.changes)
             files = [f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE]
@@ -141,7 +141,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
     said = "\n".join(filter(None, (texts(message) for message in outputs)))
     thought = "\n".join(filter(None, (texts(message, "reasoning") for message in outputs)))
     names = list(dict.fromkeys(str(call.get("name", "")) for call in calls))
-    choice = "call " + ", ".join(names) if names else "answer"
+    choice = entry_key("call " + ", ".join(names)) if names else "answer"
     reason = policy.summary((said if calls else "") or thought)
     last = inputs[len(inputs) - 1] if inputs else None
     output_hash = policy.hash(list(outputs)) if outputs else ""
@@ -154,7 +154,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
         input_summary=policy.summary(texts(last)) if last else "",
         output_hash=output_hash,
         output_summary=policy.summary(said if outcome is Outcome.OK or said else error),
-        changes=(_change(EntryKind.DECISION, span_id, choice),) if calls else (),
+        changes=(_change(EntryKind.DECISION, span_id, choice),) if calls and outcome is Outcome.OK else (),
         decision=Decision(span_id, choice, reason, ReasonSource.STATED if reason else ReasonSource.NONE)
         if outcome is Outcome.OK
         else None,
@@ -164,10 +164,13 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
 
 def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
     """A commit whose kind and changes the application stated itself; only its texts pass through the policy."""
-    changes = []
-    for stated in facts.get(semconv.COMMIT_DELTA) or ():
-        kind = EntryKind(stated["kind"])
-        changes.append(_change(kind, stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"])))
+    delta = _stated_delta(facts.get(semconv.COMMIT_DELTA))
+    changes = [
+        _change(
+            EntryKind(stated["kind"]), stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"])
+        )
+        for stated in delta
+    ]
     choice = facts.text(semconv.DECISION_CHOICE)
     decision = None
     if choice:
@@ -177,11 +180,11 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
             policy.summary(choice),
             reason,
             ReasonSource.STATED if reason else ReasonSource.NONE,
-            facts.text(semconv.DECISION_ABOUT),
-            tuple(policy.summary(item) for item in facts.get(semconv.DECISION_ALTERNATIVES) or ()),
+            entry_key(facts.text(semconv.DECISION_ABOUT)),
+            tuple(filter(None, map(policy.summary, facts.get(semconv.DECISION_ALTERNATIVES) or ()))),
         )
         changes.append(_change(EntryKind.DECISION, decision.about or span_id, decision.choice))
-    text = choice or "; ".join(str(stated.get("value", "")) for stated in facts.get(semconv.COMMIT_DELTA) or ())
+    text = choice or "; ".join(str(stated.get("value", "")) for stated in delta)
     input_hash = policy.hash(text) if text else ""
     return Commit(
         CommitKind(facts.get(semconv.COMMIT_KIND)),
@@ -203,7 +206,7 @@ def _change(
     action: str = "",
     evidence: FileEvidence | None = None,
 ) -> Change:
-    return Change(op, kind, key, value, _TIERS.get(kind, Tier.DURABLE), action, evidence)
+    return Change(op, kind, entry_key(key), value, _TIERS.get(kind, Tier.DURABLE), action, evidence)
 
 
 def _outcome(facts: _Facts, failed: bool) -> Outcome:
@@ -226,5 +229,20 @@ def _arguments(value: Any) -> Any:
     return value
 
 
+def _stated_delta(value: Any) -> list[Mapping[str, Any]]:
+    """The operations that an application stated: those that name a known operation, a known kind and a key."""
+    stated = _arguments(value)
+    return [
+        change
+        for change in (stated if isinstance(stated, list | tuple) else ())
+        if isinstance(change, Mapping)
+        and isinstance(change.get("key"), str)
+        and change.get("op") in set(DeltaOp)
+        and change.get("kind") in set(EntryKind)
+    ]
+
+
 def _blobs(policy: ContentPolicy, *values: tuple[Any, str]) -> tuple[Blob, ...]:
-    return tuple(blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest)))
+    return tuple(
+        blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest))
+    )

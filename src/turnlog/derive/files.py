@@ -29,16 +29,23 @@ _CONTENT = ("content", "contents", "file_text", "new_string", "new_str", "text",
 _URL = ("url", "uri", "link", "href")
 
 _KNOWN = {
-    **dict.fromkeys(("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ),
     **dict.fromkeys(
-        ("write", "writefile", "createfile", "edit", "editfile", "multiedit", "notebookedit", "appendfile", "savefile"), WRITE
+        ("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ
+    ),
+    **dict.fromkeys(
+        ("write", "writefile", "createfile", "edit", "editfile", "multiedit", "notebookedit", "appendfile", "savefile"),
+        WRITE,
     ),
     **dict.fromkeys(("delete", "deletefile", "removefile", "unlink"), DELETE),
     **dict.fromkeys(("movefile", "renamefile", "move", "rename"), RENAME),
-    **dict.fromkeys(("ls", "glob", "grep", "listdir", "listdirectory", "listfiles", "directorytree", "searchfiles"), LIST),
+    **dict.fromkeys(
+        ("ls", "glob", "grep", "listdir", "listdirectory", "listfiles", "directorytree", "searchfiles"), LIST
+    ),
 }
 _EDITORS = {"strreplacebasededittool", "strreplaceeditor", "texteditor", "fileeditor", "memory"}
-_EDITOR_COMMANDS = {"view": READ, "delete": DELETE, "rename": RENAME}
+_EDITOR_COMMANDS = {"view": READ, "find_line": READ, "delete": DELETE, "rename": RENAME}
+_PATCHES = {"create_file": WRITE, "update_file": WRITE, "delete_file": DELETE}
+_LOOKING = re.compile(r"search|find|grep|match|count|compare")
 _VERBS = (
     (DELETE, re.compile(r"delete|remove|unlink")),
     (WRITE, re.compile(r"write|edit|create|save|update|patch|append|replace|insert")),
@@ -59,6 +66,9 @@ def declared_touches(tool: str, arguments: Any) -> list[Touch]:
     if not isinstance(arguments, Mapping):
         return []
     name = re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
+    patch = arguments.get("operation")
+    if isinstance(patch, Mapping) and patch.get("type") in _PATCHES and isinstance(patch.get("path"), str):
+        return [Touch(_PATCHES[patch["type"]], patch["path"])]
     url = _first_text(arguments, _URL)
     if url and "://" in url:
         return [Touch(FETCH, url, is_file=False)]
@@ -67,7 +77,10 @@ def declared_touches(tool: str, arguments: Any) -> list[Touch]:
         moved = _KNOWN.get(name) == RENAME or "move" in name or "rename" in name or arguments.get("command") == "rename"
         return [Touch(DELETE if moved else READ, source), Touch(WRITE, destination)]
     one = _first_text(arguments, _ONE_PATH)
-    many = next((arguments[key] for key in _MANY_PATHS if isinstance(arguments.get(key), list)), [])
+    many: list[Any] = next((arguments[key] for key in _MANY_PATHS if isinstance(arguments.get(key), list)), [])
+    folder = arguments.get("directory")
+    if one and "/" not in one and isinstance(folder, str) and folder:
+        one = f"{folder.rstrip('/')}/{one}"
     paths = [one] if one else [item for item in many if isinstance(item, str)]
     content = next((arguments[key] for key in _CONTENT if key in arguments), None)
     action = _action(name, arguments, content)
@@ -82,9 +95,10 @@ def _action(name: str, arguments: Mapping[str, Any], content: Any) -> str:
     known = _KNOWN.get(name)
     if known:
         return known
-    if content is not None:
-        return WRITE
-    return next((verb for verb, pattern in _VERBS if pattern.search(name)), "")
+    verb = next((verb for verb, pattern in _VERBS if pattern.search(name)), "")
+    if verb not in (WRITE, DELETE) and _LOOKING.search(name):
+        return READ
+    return WRITE if content is not None else verb
 
 
 def _first_text(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:

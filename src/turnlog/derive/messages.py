@@ -15,6 +15,8 @@ def as_messages(value: Any) -> Sequence[Message]:
             value = orjson.loads(value)
         except ValueError:
             return []
+    if isinstance(value, list | tuple):
+        return [message for message in value if isinstance(message, Mapping)]
     return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
 
 
@@ -23,7 +25,9 @@ def role(message: Message) -> str:
 
 
 def texts(message: Message, kind: str = "text") -> str:
-    return "\n".join(str(part.get("content", "")) for part in _parts(message) if part.get("type") == kind and part.get("content"))
+    return "\n".join(
+        str(part.get("content", "")) for part in _parts(message) if part.get("type") == kind and part.get("content")
+    )
 
 
 def tool_calls(message: Message) -> list[Mapping[str, Any]]:

@@ -131,9 +131,8 @@ class Instrumentation:
         # An import without metadata (a vendored copy, a checkout on the path) says nothing against hooking.
         if installed and not _accepts(self.framework.requires, installed):
             self._refused = f"version {installed} is outside the tested range"
-            _log.warning(
-                "turnlog: %s is not recorded: %s %s", self.framework.name, self._refused, self.framework.requires
-            )
+            name, requires = self.framework.name, self.framework.requires
+            _log.warning("turnlog: %s is not recorded: %s (%s)", name, self._refused, requires)
         return not self._refused
 
     def _patch(self, hook: Hook) -> Undo:

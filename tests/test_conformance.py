@@ -1,0 +1,92 @@
+"""Every attribute that a run emits is in the registry, with the type that the registry gives it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import turnlog
+from turnlog import semconv
+from turnlog.demo import coder
+from turnlog.demo.script import REPLIES
+from turnlog.demo.scripted_model import ScriptedModel
+
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "int": int,
+    "double": float,
+    "boolean": bool,
+    "string[]": (tuple, list),
+    "any": (str, tuple, list, dict),
+}
+
+
+@pytest.fixture(scope="module")
+def spans(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The demo's agent and the by-hand API, with message content on spans, so that every extractor has something to say."""
+    folder = tmp_path_factory.mktemp("conformance")
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    before = Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+        patch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
+        os.chdir(folder)
+        turnlog.init(directory=folder / "store", tracer_provider=provider, capture="full")
+        try:
+            with ScriptedModel(REPLIES) as model:
+                coder.main(model.base_url, "conformance")
+            with turnlog.session("hand"), turnlog.turn(input="x", agent="a") as turn:
+                turnlog.note("fact")
+                turnlog.pending("action").resolve()
+                turn.answer("done")
+        finally:
+            turnlog.shutdown()
+            os.chdir(before)
+    return exporter.get_finished_spans()
+
+
+def test_every_attribute_is_registered_with_its_type(spans: Any) -> None:
+    wrong = {
+        (key, type(value).__name__)
+        for span in spans
+        for key, value in span.attributes.items()
+        if key not in semconv.ATTRIBUTE_TYPES or not isinstance(value, _TYPES[semconv.ATTRIBUTE_TYPES[key]])
+    }
+    assert wrong == set()
+
+
+def test_every_enumerated_value_is_registered(spans: Any) -> None:
+    wrong = {
+        (key, value)
+        for span in spans
+        for key, value in span.attributes.items()
+        if key in semconv.ATTRIBUTE_VALUES and value not in set(semconv.ATTRIBUTE_VALUES[key])
+    }
+    assert wrong == set()
+
+
+def test_every_span_has_a_session_and_a_turn(spans: Any) -> None:
+    assert [span.name for span in spans if not {semconv.SESSION_ID, semconv.TURN_ID} <= set(span.attributes)] == []
+
+
+def test_every_delta_is_valid(spans: Any) -> None:
+    from jsonschema import Draft202012Validator
+
+    schema = orjson.loads((Path(__file__).parent.parent / "semconv/model/delta.schema.json").read_bytes())
+    deltas = [orjson.loads(span.attributes[semconv.COMMIT_DELTA]) for span in spans if semconv.COMMIT_DELTA in span.attributes]
+    assert len(deltas) > 10
+    for delta in deltas:
+        Draft202012Validator(schema).validate(delta)
+
+
+def test_content_is_on_spans_because_it_was_asked_for(spans: Any) -> None:
+    assert any("wordcount.py" in span.attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, "") for span in spans)

@@ -1,0 +1,51 @@
+"""Every way into turnlog, as its example shows it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from programs import commits, run
+
+
+def test_turnlog_run_records_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "turnlog", "run", sys.executable, "examples/langchain_agent.py", directory=tmp_path)
+    assert (done.stdout, done.stderr) == ("Take an umbrella.\n", "")
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "tool", "get_weather", "ok"), (1, "decision", "", "ok")]
+
+
+def test_init_in_code_adds_to_the_applications_provider(tmp_path: Path) -> None:
+    done = run(sys.executable, "examples/in_code.py", directory=tmp_path)
+    assert done.stdout == "Paris.\nmy own exporter saw 'chat scripted' of session 'geography'\n"
+    assert commits(tmp_path, "geography") == [(1, "decision", "", "ok")]
+
+
+def test_plain_opentelemetry_needs_no_turnlog_command(tmp_path: Path) -> None:
+    launcher = Path(sys.executable).parent / "opentelemetry-instrument"
+    done = run(
+        launcher,
+        sys.executable,
+        "examples/plain_opentelemetry.py",
+        directory=tmp_path,
+        OTEL_TRACES_EXPORTER="turnlog",
+        OTEL_METRICS_EXPORTER="none",
+        OTEL_LOGS_EXPORTER="none",
+    )
+    assert done.stdout == "Together they cost 42.\n"
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
+
+
+def test_by_hand_every_kind_of_state_is_recorded(tmp_path: Path) -> None:
+    done = run(sys.executable, "examples/by_hand.py", directory=tmp_path)
+    assert done.stdout == "no answer: timeout after 2 attempts\n"
+    assert commits(tmp_path, "by-hand") == [
+        (1, "decision", "", "ok"),
+        (1, "tool", "write_file", "ok"),
+        (1, "note", "", "ok"),
+        (1, "note", "", "ok"),
+        (2, "tool", "ask_colleague", "timeout"),
+        (2, "tool", "ask_colleague", "timeout"),
+        (2, "decision", "", "ok"),
+        (2, "tool", "write_file", "ok"),
+        (2, "note", "", "ok"),
+    ]
