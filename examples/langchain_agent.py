@@ -20,6 +20,8 @@ SCRIPT = [
 ]
 
 with ScriptedModel(SCRIPT) as model:
-    agent = create_agent(ChatOpenAI(model="scripted", base_url=model.base_url, api_key="none"), tools=[get_weather], name="guide")
+    agent = create_agent(
+        ChatOpenAI(model="scripted", base_url=model.base_url, api_key="none"), tools=[get_weather], name="guide"
+    )
     answer = agent.invoke({"messages": [("user", "What do I wear in Oslo?")]})
     print(answer["messages"][-1].content)

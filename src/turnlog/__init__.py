@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnlog.errors import TurnlogError
+    from turnlog.identity import session
     from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn
     from turnlog.runtime import init, shutdown
-    from turnlog.identity import session
 
 __version__ = "0.1.0"
 

@@ -33,7 +33,7 @@ def make_id() -> str:
 
 
 @contextmanager
-def session(id: str | None = None) -> Iterator[str]:  # noqa: A002 - the public word for it
+def session(id: str | None = None) -> Iterator[str]:
     """Everything inside belongs to this session; without an id, to a new one. Gives the id."""
     token = _explicit.set(id or make_id())
     try:
@@ -61,18 +61,19 @@ class Turn:
 
 
 class Identity:
-    """The session and turn of one span. `opened` is true below the span that opened the turn: nothing below it opens another.
+    """The session and turn of one span. `opened` is true once it takes part in a turn: nothing below opens another.
 
-    `given` tells a session that somebody named from the process's own, which an enclosing application span may have been
-    stamped with before its agent said better.
+    `given` tells a session that somebody named from the process's own, which an enclosing application span may have
+    been stamped with before its agent said better; `explicit` one that the application itself named for this span.
     """
 
-    __slots__ = ("given", "opened", "session", "turn")
+    __slots__ = ("explicit", "given", "opened", "session", "turn")
 
-    def __init__(self, session: str, turn: Turn | None, given: bool, opened: bool) -> None:
+    def __init__(self, session: str, turn: Turn | None, *, given: bool, explicit: bool, opened: bool) -> None:
         self.session = session
         self.turn = turn
         self.given = given
+        self.explicit = explicit
         self.opened = opened
 
 
@@ -96,15 +97,15 @@ class Sessions:
     ) -> tuple[Identity, Turn | None]:
         """The identity of a starting span, and the turn before it when this span opens a new one.
 
-        `opens`: the span is an agent's invocation or a model call with fresh input. `continues`: it takes part in a turn
-        but never opens one while the session has one (a tool, a note, a model call on tool results).
+        `opens`: the span is an agent's invocation or a model call with fresh input. `continues`: it takes part in a
+        turn but never opens one while the session has one (a tool, a note, a model call on tool results).
         """
         explicit = _explicit.get() or self._configured
         if parent is not None and parent.opened and (not explicit or explicit == parent.session):
             return parent, None
         if explicit:
             name, given = explicit, True
-        elif parent is not None and parent.given:
+        elif parent is not None and (parent.explicit or (parent.given and not conversation)):
             name, given = parent.session, True
         elif conversation:
             name, given = conversation, True
@@ -113,7 +114,7 @@ class Sessions:
         if not (opens or continues):
             if parent is not None and parent.session == name:
                 return parent, None
-            return Identity(name, None, given, opened=False), None
+            return Identity(name, None, given=given, explicit=bool(explicit), opened=False), None
         with self._lock:
             previous = self._turns.get(name)
             if previous is not None and continues:
@@ -121,9 +122,15 @@ class Sessions:
             else:
                 turn, before = Turn(span), previous
                 self._remember(name, turn)
-        if parent is not None and (parent.turn is None or not parent.given):
-            parent.session, parent.given, parent.turn = name, given, parent.turn or turn
-        return Identity(name, turn, given, opened=opens), before
+            if parent is not None and _takes(parent, name):
+                if parent.turn is None or parent.session != name:
+                    parent.turn = turn
+                parent.session, parent.given = name, given
+        return Identity(name, turn, given=given, explicit=bool(explicit), opened=True), before
+
+    def after_fork_in_child(self) -> None:
+        # Another thread of the parent may have held the lock; that thread does not exist here to let it go.
+        self._lock = threading.Lock()
 
     def _remember(self, name: str, turn: Turn) -> None:
         self._turns[name] = turn
@@ -136,3 +143,10 @@ class Sessions:
             with self._lock:
                 self._default = self._default or make_id()
         return self._default
+
+
+def _takes(parent: Identity, name: str) -> bool:
+    """Whether an application's own span takes over the session of the turn that begins below it."""
+    if parent.opened or (parent.explicit and parent.session != name):
+        return False
+    return parent.turn is None or not parent.given

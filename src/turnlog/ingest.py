@@ -25,7 +25,9 @@ def with_state(span: ReadableSpan, policy: ContentPolicy) -> ReadableSpan:
     trace = format_trace_id(context.trace_id)
     failed = span.status.status_code is StatusCode.ERROR
     commit = derive(format_span_id(context.span_id), attributes, {}, failed, policy)
-    attributes[semconv.SESSION_ID] = attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or trace
+    attributes[semconv.SESSION_ID] = (
+        attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or trace
+    )
     attributes[semconv.TURN_ID] = trace
     if commit is not None:
         attributes |= commit.attributes()

@@ -44,7 +44,7 @@ class TurnHandle:
 
 
 @contextmanager
-def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:  # noqa: A002 - the public word for it
+def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:
     """One input to the agent until its answer. Everything inside belongs to this turn."""
     attributes = {semconv.GEN_AI_OPERATION_NAME: GenAiOperation.INVOKE_AGENT.value}
     if agent:
@@ -161,7 +161,9 @@ def _recorded(function: Callable[..., Any], label: str) -> Any:
     hook = Hook(
         label,
         GenAiOperation.EXECUTE_TOOL,
-        at_start=lambda call: _tool_start(label, signature, call.args if call.instance is None else (call.instance, *call.args), call.kwargs),
+        at_start=lambda call: _tool_start(
+            label, signature, call.args if call.instance is None else (call.instance, *call.args), call.kwargs
+        ),
         at_end=lambda call, result: Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: result}),
         collect=lambda call: _Items(),
     )
@@ -240,7 +242,7 @@ def _success(operation: Operation, value: Any) -> ToolResult[Any]:
 
 
 def _within(seconds: float, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run in a thread and stop waiting after `seconds`. Python cannot stop the thread itself; as a daemon it never delays exit."""
+    """Run in a thread and stop waiting after `seconds`. Python cannot stop the thread; as a daemon it never delays exit."""
     outcome: list[tuple[bool, Any]] = []
 
     def work() -> None:

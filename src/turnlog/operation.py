@@ -122,4 +122,6 @@ def default_tracer() -> trace.Tracer:
 
 def error_type(error: BaseException) -> str:
     kind = type(error)
-    return kind.__qualname__ if kind.__module__ in {"builtins", "asyncio.exceptions"} else f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__ if kind.__module__ in {"builtins", "asyncio.exceptions"} else f"{kind.__module__}.{kind.__qualname__}"
+    )

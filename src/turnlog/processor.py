@@ -7,9 +7,11 @@ application's span goes on.
 from __future__ import annotations
 
 import logging
+import os
+import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
@@ -19,14 +21,19 @@ from turnlog import semconv
 from turnlog.content import ContentPolicy
 from turnlog.derive import derive
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
+from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Content, claim_content
 from turnlog.semconv import GenAiOperation
-from turnlog.identity import Identity, Sessions, Turn
 
 _log = logging.getLogger("turnlog")
 _REMEMBERED = 8192
+# Spans that an application starts and never ends must not pile up here, prompts and all.
+_MOST_RUNNING = 16_384
+_NOTHING: Mapping[str, str] = {}
+_T = TypeVar("_T")
+_processors: weakref.WeakSet[SessionProcessor] = weakref.WeakSet()
 _OPENERS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
 _MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _ON_SPANS = (
@@ -41,12 +48,11 @@ _ON_SPANS = (
 class _Running:
     """What the processor knows of a span between its start and its end."""
 
-    __slots__ = ("content", "identity", "opened", "session", "turn")
+    __slots__ = ("content", "identity", "session", "turn")
 
-    def __init__(self, identity: Identity, content: Content, opened: bool) -> None:
+    def __init__(self, identity: Identity, content: Content) -> None:
         self.identity = identity
         self.content = content
-        self.opened = opened
         self.session = identity.session
         self.turn = identity.turn
 
@@ -60,9 +66,12 @@ class SessionProcessor(SpanProcessor):
         self._retired = False
         self._policy = policy
         self._sessions = sessions
-        self._running: dict[int, _Running] = {}
+        # By id and start: an application that seeds `random` in each of its threads has two running spans of one id.
+        self._running: dict[tuple[int, int], _Running] = {}
+        self._parents: dict[int, Identity] = {}
         self._ended: OrderedDict[int, Identity] = OrderedDict()
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
+        _processors.add(self)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         if self._retired:
@@ -97,14 +106,24 @@ class SessionProcessor(SpanProcessor):
         return True
 
     def forget_running(self) -> None:
-        """In a forked child: the spans that were running belong to the parent, which will end and write them."""
+        """In a forked child: the spans that were running belong to the parent, which will end and write them.
+
+        Their identity stays known, for the spans that the child starts below them.
+        """
+        self._sessions.after_fork_in_child()
+        for span_id, identity in self._parents.items():
+            self._remember(span_id, identity)
+        self._parents.clear()
         self._running.clear()
 
     def _start(self, span: Span, content: Content) -> None:
         attributes: Mapping[str, Any] = span.attributes or {}
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
-        fresh_input = operation in _OPENERS or (operation in _MODEL_CALLS and not _on_tool_results(attributes, content))
+        fresh_input = operation in _OPENERS or (
+            operation in _MODEL_CALLS
+            and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
+        )
         identity, before = self._sessions.identify(
             self._identity_of(span),
             str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or ""),
@@ -113,10 +132,10 @@ class SessionProcessor(SpanProcessor):
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
-        running = self._running[span.get_span_context().span_id] = _Running(identity, content, opened)
+        running = self._remember_running(span, _Running(identity, content))
         stamp = _stamp(identity.session, identity.turn)
         if opened:
-            stamp |= self._input_of(attributes, content)
+            stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
         span.set_attributes(stamp)
@@ -127,10 +146,19 @@ class SessionProcessor(SpanProcessor):
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
             return None
-        running = self._running.get(span.parent.span_id)
-        return running.identity if running is not None else self._ended.get(span.parent.span_id)
+        return self._parents.get(span.parent.span_id) or self._ended.get(span.parent.span_id)
 
-    def _input_of(self, attributes: Mapping[str, Any], content: Content) -> dict[str, str]:
+    def _remember_running(self, span: Span, running: _Running) -> _Running:
+        span_id = span.get_span_context().span_id
+        self._running[_key(span)] = running
+        self._parents[span_id] = running.identity
+        if len(self._running) > _MOST_RUNNING:
+            oldest = next(iter(self._running))
+            self._running.pop(oldest, None)
+            self._parents.pop(oldest[0], None)
+        return running
+
+    def _input_of(self, attributes: Mapping[str, Any], content: Content) -> Mapping[str, str]:
         messages = as_messages(content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)))
         for message in (messages[index] for index in range(len(messages) - 1, -1, -1)):
             if role(message) == "user":
@@ -142,7 +170,7 @@ class SessionProcessor(SpanProcessor):
         return {}
 
     def _ending(self, span: Span) -> None:
-        running = self._running.get(span.get_span_context().span_id)
+        running = self._running.get(_key(span))
         if running is None:
             return
         identity, content = running.identity, running.content
@@ -155,7 +183,7 @@ class SessionProcessor(SpanProcessor):
         if failed and message:
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
-        commit = derive(span_id, attributes, content, failed, self._policy)
+        commit = self._attempt("deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy))
         if commit is not None:
             found |= commit.attributes()
             if identity.turn is not None:
@@ -165,22 +193,37 @@ class SessionProcessor(SpanProcessor):
                 if fresh:
                     self.journal.append(blob_rows(fresh), len(fresh))
         if self._policy.on_spans:
-            found |= {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}
+            found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
         _write(span, found)
 
+    def _on_span(self, content: Content) -> Mapping[str, str]:
+        return {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}
+
     def _end(self, span: ReadableSpan) -> None:
-        context = span.get_span_context()
-        running = self._running.pop(context.span_id, None) if context else None
-        if context is None or running is None:
+        running = self._running.pop(_key(span), None)
+        if running is None:
             return
-        self._ended[context.span_id] = running.identity
+        span_id = _key(span)[0]
+        self._parents.pop(span_id, None)
+        self._remember(span_id, running.identity)
+        self._append(span, "end")
+
+    def _remember(self, span_id: int, identity: Identity) -> None:
+        self._ended[span_id] = identity
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
-        self._append(span, "end")
 
     def _append(self, span: ReadableSpan, record: str) -> None:
         if self.journal is not None:
-            self.journal.append(span_row(span, record))
+            self.journal.append(span_row(span, record, self._policy))
+
+    def _attempt(self, where: str, otherwise: _T, read: Callable[[], _T]) -> _T:
+        """What a framework's objects say; one that cannot be read costs what it would have said, not the span."""
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - the application comes first
+            self._trouble(where, error)
+            return otherwise
 
     def _first_time(self, digest: str) -> bool:
         if digest in self._blobs_written:
@@ -198,10 +241,15 @@ class SessionProcessor(SpanProcessor):
             _log.warning("turnlog failed at %s and goes on: %s: %s", where, type(error).__name__, error)
 
 
+def _key(span: ReadableSpan) -> tuple[int, int]:
+    context = span.get_span_context()
+    return (context.span_id if context else 0, span.start_time or 0)
+
+
 def _write(span: Span, found: Mapping[str, Any]) -> None:
-    """Add attributes to a span that is ending. The SDK (1.44, 1.45) freezes it just before it calls `_on_ending`, so its setters
-    only log a warning by then; the exporters still read the very mapping that is thawed here."""
-    attributes = span._attributes
+    """Add attributes to a span that is ending. The SDK (1.44, 1.45) freezes it just before it calls `_on_ending`; its
+    setters only log a warning by then; the exporters still read the very mapping that is thawed here."""
+    attributes: Any = span._attributes
     attributes._immutable = False
     try:
         for key, value in found.items():
@@ -218,3 +266,11 @@ def _on_tool_results(attributes: Mapping[str, Any], content: Content) -> bool:
     """A model call whose last message is a tool's result goes on with the turn that asked for it."""
     messages = as_messages(content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)))
     return bool(messages) and is_tool_result(messages[len(messages) - 1])
+
+
+def _after_fork_in_child() -> None:
+    for processor in list(_processors):
+        processor.forget_running()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

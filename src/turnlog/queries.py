@@ -205,7 +205,8 @@ def find_session(db: Database, prefix: str = "") -> str:
             raise NotFound("no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py")
         return str(newest[0][0])
     found = db.execute(
-        "select session_id, session_id = $prefix from sessions where starts_with(session_id, $prefix) order by last_active_ns desc",
+        "select session_id, session_id = $prefix from sessions where starts_with(session_id, $prefix) "
+        "order by last_active_ns desc",
         {"prefix": prefix},
     ).fetchall()
     exact = [name for name, is_exact in found if is_exact]
@@ -214,7 +215,8 @@ def find_session(db: Database, prefix: str = "") -> str:
     if found:
         raise NotFound(f"{prefix!r} names {len(found)} sessions: {_some([row[0] for row in found])}. Give more of the id.")
     near = db.execute(
-        "select session_id from sessions order by jaro_winkler_similarity(session_id, ?) desc, last_active_ns desc limit 3", [prefix]
+        "select session_id from sessions order by jaro_winkler_similarity(session_id, ?) desc, last_active_ns desc limit 3",
+        [prefix],
     ).fetchall()
     hint = f"Nearest: {_some([row[0] for row in near])}." if near else "No session has been recorded yet."
     raise NotFound(f"there is no session {prefix!r}. {hint}")
@@ -255,13 +257,18 @@ def find_commit(db: Database, prefix: str) -> Commit:
     if not found:
         raise NotFound(f"there is no commit {prefix!r}. Ids are in the first column of: turnlog log")
     if len(found) > 1:
-        raise NotFound(f"{prefix!r} names several commits: {_some([commit.commit_id for commit in found])}. Give more of the id.")
+        raise NotFound(
+            f"{prefix!r} names several commits: {_some([commit.commit_id for commit in found])}. Give more of the id."
+        )
     return found[0]
 
 
 def commit_changes(db: Database, commit: Commit) -> list[Entry]:
     return _rows(
-        db, Entry, "from entries where session_id = ? and commit_id = ? order by sequence", [commit.session_id, commit.commit_id]
+        db,
+        Entry,
+        "from entries where session_id = ? and commit_id = ? order by sequence",
+        [commit.session_id, commit.commit_id],
     )
 
 
@@ -281,9 +288,7 @@ def blob(db: Database, digest: str) -> str | None:
 
 def state(db: Database, session: str, turn: int = 0) -> list[Entry]:
     """The typed state now, or as it was after a turn."""
-    return _rows(
-        db, Entry, "from state_at(?, ?) order by kind, turn desc, key", [session, turn or last_turn(db, session)]
-    )
+    return _rows(db, Entry, "from state_at(?, ?) order by kind, turn desc, key", [session, turn or last_turn(db, session)])
 
 
 def pending(db: Database, session: str) -> list[Pending]:
@@ -316,9 +321,8 @@ def diff(db: Database, session: str, turn_a: int, turn_b: int) -> TurnDiff:
 
 
 def losses(db: Database) -> list[Loss]:
-    return _rows(
-        db, Loss, "from (select reason, sum(lost)::bigint as lost, make_timestamp(max(at_ns) // 1000) as last_at from raw.losses group by reason) order by lost desc"
-    )
+    """What could not be kept, by reason."""
+    return _rows(db, Loss, "from losses order by lost desc, reason")
 
 
 def _rows(db: Database, kind: Callable[..., Row], query: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Row]:

@@ -23,10 +23,10 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from turnlog.content import ContentPolicy
+from turnlog.identity import Sessions
 from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
 from turnlog.processor import SessionProcessor
-from turnlog.identity import Sessions
 from turnlog.settings import Capture, Settings, read_settings
 
 _log = logging.getLogger("turnlog")
@@ -162,14 +162,14 @@ def _follow_application() -> None:
     if getattr(original, "_turnlog", False):
         return
 
-    def set_tracer_provider(provider: trace.TracerProvider, log: bool) -> None:
+    def set_tracer_provider(tracer_provider: trace.TracerProvider, log: bool) -> None:
         active = _active
         if active is not None and active.own_provider is not None and trace._TRACER_PROVIDER is active.own_provider:
-            trace._TRACER_PROVIDER = provider
+            trace._TRACER_PROVIDER = tracer_provider
         else:
-            original(provider, log)
-        if active is not None and trace._TRACER_PROVIDER is provider:
-            active.attach(provider)
+            original(tracer_provider, log)
+        if active is not None and trace._TRACER_PROVIDER is tracer_provider:
+            active.attach(tracer_provider)
 
     set_tracer_provider._turnlog = True  # type: ignore[attr-defined]
     trace._set_tracer_provider = set_tracer_provider

@@ -236,8 +236,7 @@ COLUMNS = (
     Column(
         COMMIT_DELTA,
         "delta",
-        "STRUCT(op VARCHAR, kind VARCHAR, key VARCHAR, value VARCHAR, tier VARCHAR, action VARCHAR, "
-        "evidence VARCHAR)[]",
+        "STRUCT(op VARCHAR, kind VARCHAR, key VARCHAR, value VARCHAR, tier VARCHAR, action VARCHAR, evidence VARCHAR)[]",
     ),
     Column(COMMIT_OUTCOME, "outcome", "VARCHAR"),
     Column(DECISION_ID, "decision_id", "VARCHAR"),

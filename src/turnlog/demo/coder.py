@@ -51,7 +51,7 @@ def choose(about: str, choice: str, why: str, alternatives: list[str]) -> str:
     return f"{about}: {choice}"
 
 
-@wrap_tool_call  # type: ignore[arg-type]
+@wrap_tool_call
 def tell_the_model(request: Any, handler: Any) -> Any:
     """A failing tool becomes a message that the model can react to, instead of the end of the run."""
     try:
@@ -61,7 +61,7 @@ def tell_the_model(request: Any, handler: Any) -> Any:
 
 
 def main(base_url: str, thread: str) -> None:
-    agent = create_agent(
+    agent: Any = create_agent(
         ChatOpenAI(model=MODEL, base_url=base_url, api_key="none"),  # type: ignore[arg-type]
         tools=[write_file, read_file, run_tests, choose],
         middleware=[tell_the_model],

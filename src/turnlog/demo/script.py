@@ -55,8 +55,13 @@ def _choose(choice: str, why: str, *alternatives: str) -> ToolCall:
 _RUN = ToolCall("run_tests", {"path": "test_wordcount.py"})
 
 REPLIES = (
-    Reply("First the data structure.", tool_calls=[_choose("a plain dict", "nothing to import, easy to read", "collections.Counter")]),
-    Reply("A dict of counts, filled in one loop over the words.", tool_calls=[_write("wordcount.py", _ENDLESS)], input_tokens=310),
+    Reply(
+        "First the data structure.",
+        tool_calls=[_choose("a plain dict", "nothing to import, easy to read", "collections.Counter")],
+    ),
+    Reply(
+        "A dict of counts, filled in one loop over the words.", tool_calls=[_write("wordcount.py", _ENDLESS)], input_tokens=310
+    ),
     Reply("wordcount.py is written.", input_tokens=420),
     Reply("A test for the simplest case.", tool_calls=[_write("test_wordcount.py", _TEST)], input_tokens=510),
     Reply("Now run it.", tool_calls=[_RUN], input_tokens=590),

@@ -73,9 +73,7 @@ class ScriptedModel:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.closing.set()
         self._server.shutdown()
         self._server.server_close()
@@ -213,9 +211,7 @@ def _chat_events(reply: Reply, number: int, body: Json) -> list[Json | str]:
     events += [chunk({"content": piece}) for piece in _pieces(reply.text)]
     for index, call in enumerate(reply.tool_calls):
         function = {"name": call.name, "arguments": ""}
-        events.append(
-            chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
-        )
+        events.append(chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}))
         events += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
             for piece in _pieces(json.dumps(call.arguments))

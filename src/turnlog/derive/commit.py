@@ -166,9 +166,7 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
     """A commit whose kind and changes the application stated itself; only its texts pass through the policy."""
     delta = _stated_delta(facts.get(semconv.COMMIT_DELTA))
     changes = [
-        _change(
-            EntryKind(stated["kind"]), stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"])
-        )
+        _change(EntryKind(stated["kind"]), stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"]))
         for stated in delta
     ]
     choice = facts.text(semconv.DECISION_CHOICE)
@@ -237,12 +235,10 @@ def _stated_delta(value: Any) -> list[Mapping[str, Any]]:
         for change in (stated if isinstance(stated, list | tuple) else ())
         if isinstance(change, Mapping)
         and isinstance(change.get("key"), str)
-        and change.get("op") in set(DeltaOp)
-        and change.get("kind") in set(EntryKind)
+        and str(change.get("op")) in set(DeltaOp)
+        and str(change.get("kind")) in set(EntryKind)
     ]
 
 
 def _blobs(policy: ContentPolicy, *values: tuple[Any, str]) -> tuple[Blob, ...]:
-    return tuple(
-        blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest))
-    )
+    return tuple(blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest)))

@@ -29,18 +29,14 @@ _CONTENT = ("content", "contents", "file_text", "new_string", "new_str", "text",
 _URL = ("url", "uri", "link", "href")
 
 _KNOWN = {
-    **dict.fromkeys(
-        ("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ
-    ),
+    **dict.fromkeys(("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ),
     **dict.fromkeys(
         ("write", "writefile", "createfile", "edit", "editfile", "multiedit", "notebookedit", "appendfile", "savefile"),
         WRITE,
     ),
     **dict.fromkeys(("delete", "deletefile", "removefile", "unlink"), DELETE),
     **dict.fromkeys(("movefile", "renamefile", "move", "rename"), RENAME),
-    **dict.fromkeys(
-        ("ls", "glob", "grep", "listdir", "listdirectory", "listfiles", "directorytree", "searchfiles"), LIST
-    ),
+    **dict.fromkeys(("ls", "glob", "grep", "listdir", "listdirectory", "listfiles", "directorytree", "searchfiles"), LIST),
 }
 _EDITORS = {"strreplacebasededittool", "strreplaceeditor", "texteditor", "fileeditor", "memory"}
 _EDITOR_COMMANDS = {"view": READ, "find_line": READ, "delete": DELETE, "rename": RENAME}
@@ -67,7 +63,7 @@ def declared_touches(tool: str, arguments: Any) -> list[Touch]:
         return []
     name = re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
     patch = arguments.get("operation")
-    if isinstance(patch, Mapping) and patch.get("type") in _PATCHES and isinstance(patch.get("path"), str):
+    if isinstance(patch, Mapping) and isinstance(patch.get("path"), str) and str(patch.get("type")) in _PATCHES:
         return [Touch(_PATCHES[patch["type"]], patch["path"])]
     url = _first_text(arguments, _URL)
     if url and "://" in url:

@@ -33,8 +33,8 @@ def encode_frame(payload: bytes, rows: int) -> bytes:
 def read_frames(data: bytes, base: int, complete: bool) -> Iterator[Frame]:
     """The frames in `data`, which starts at offset `base` of its file.
 
-    A frame that ends beyond the data is left for later, unless the file is `complete`: then its writer died in the middle,
-    and what remains is set aside.
+    A frame that ends beyond the data is left for later, unless the file is `complete`: then its writer died in the
+    middle, and what remains is set aside.
     """
     position = 0
     while position < len(data):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 class Process(NamedTuple):
@@ -17,13 +18,17 @@ class Process(NamedTuple):
     boot: str
     pid: int
     started: int
+    namespace: str = ""
 
     def is_gone(self) -> bool:
-        """True when this process provably no longer runs. On another host, or where /proc is missing, nothing is provable."""
+        """True when this process provably no longer runs. Of another host or namespace nothing can be proved."""
         if self.host != platform.node() or not self.started:
             return False
         if self.boot and self.boot != _boot():
             return True
+        # Containers on the host's network share its name, not its process numbers.
+        if self.namespace != _namespace():
+            return False
         return started_at(self.pid) not in (self.started, None)
 
 
@@ -34,18 +39,26 @@ def current_process() -> Process:
     # The clock and the noise keep ids apart where the pid and its start time are all that containers share.
     name = "".join(letter if letter.isalnum() else "-" for letter in host)[:40] or "host"
     identity = f"{name}_{pid}_{time.time_ns():x}_{os.urandom(3).hex()}"
-    return Process(identity, host, _boot(), pid, started)
+    return Process(identity, host, _boot(), pid, started, _namespace())
 
 
 def started_at(pid: int) -> int | None:
-    """The kernel's start time of a process in clock ticks; -1 when there is no such process, None when it cannot be told."""
+    """When the kernel started a process, in clock ticks; -1 when there is none, None when it cannot be told."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return -1 if Path("/proc/self/stat").exists() else None
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[19])
+    state, *fields = stat.rpartition(")")[2].split()
+    return -1 if state in "ZX" else int(fields[18])
+
+
+def _namespace() -> str:
+    try:
+        return str(_NAMESPACE.readlink())
+    except OSError:
+        return ""
 
 
 def _boot() -> str:

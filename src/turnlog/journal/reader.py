@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +14,8 @@ import orjson
 
 from turnlog.journal.frame import HEADER_SIZE, PAYLOAD_LIMIT, Frame, read_frames
 from turnlog.journal.process import Process
+
+_STILLBORN_AFTER = 60.0
 
 
 class JournalFile(NamedTuple):
@@ -35,6 +39,21 @@ def list_journals(folder: Path) -> list[JournalFile]:
             continue
         found.append(JournalFile(path, path.name.split(".", 1)[0], size, finished))
     return found
+
+
+def writing_processes(folder: Path, apart_from: Collection[JournalFile]) -> set[str]:
+    """The processes that have further journals. A writer opens its next before it lets go of the last, so whoever found
+    the last one finished and asks here afterwards misses none."""
+    known = {journal.path.name for journal in apart_from}
+    return {path.name.split(".", 1)[0] for path in folder.glob("*.journal") if path.name not in known}
+
+
+def remove_stillborn(folder: Path) -> None:
+    """Delete journals whose writer died before it had given them their name; they hold nothing yet."""
+    for path in folder.glob("*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _STILLBORN_AFTER and _is_finished(path):
+                path.unlink()
 
 
 def journal_bytes(folder: Path) -> int:
@@ -81,10 +100,10 @@ def _is_finished(path: Path) -> bool:
 
 
 def _writer_of(path: Path) -> Process | None:
-    with path.open("rb") as file:
-        first = next(read_frames(file.read(65_536), 0, complete=True), None)
     try:
+        with path.open("rb") as file:
+            first = next(read_frames(file.read(65_536), 0, complete=True), None)
         row = orjson.loads(first.payload) if first and first.rows else {}
-        return Process("", row["host"], row["boot"], row["pid"], row["started"])
-    except (ValueError, KeyError):
+        return Process("", row["host"], row["boot"], row["pid"], row["started"], row["namespace"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None

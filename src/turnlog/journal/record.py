@@ -1,9 +1,9 @@
-"""Rows of a journal: one JSON object a line, typed columns at the top level, every other attribute below `attributes`."""
+"""Rows of a journal: one JSON object a line, typed columns at the top level, other attributes below `attributes`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -11,16 +11,31 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import format_span_id, format_trace_id
 
 from turnlog import semconv
-from turnlog.content import Blob, dump_json
+from turnlog.content import Blob, ContentPolicy, as_text, dump_json, redact
+from turnlog.settings import Capture
 
 ROW_LIMIT = 512 * 1024
 TEXT_LIMIT = 64 * 1024
 _INT64 = 2**63
+_SHORT = 20
+_CONTENT = {
+    semconv.GEN_AI_INPUT_MESSAGES,
+    semconv.GEN_AI_OUTPUT_MESSAGES,
+    semconv.GEN_AI_SYSTEM_INSTRUCTIONS,
+    semconv.GEN_AI_TOOL_CALL_ARGUMENTS,
+    semconv.GEN_AI_TOOL_CALL_RESULT,
+    semconv.EXCEPTION_MESSAGE,
+    "exception.stacktrace",
+}
 _COLUMNS = {column.key: (column.name, column.type) for column in semconv.COLUMNS}
 
 
-def span_row(span: ReadableSpan, record: str) -> bytes:
-    """The row of a span that starts (`record` is "start") or has ended ("end")."""
+def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = None) -> bytes:
+    """The row of a span that starts (`record` is "start") or has ended ("end").
+
+    Spans of other instrumentations carry prompts and secrets in their attributes; the policy decides what of them is
+    written, whatever the application sends elsewhere. Without a policy no content is.
+    """
     context = span.get_span_context()
     if context is None or span.start_time is None:
         raise ValueError("a span without context or start time cannot be recorded")
@@ -36,7 +51,7 @@ def span_row(span: ReadableSpan, record: str) -> bytes:
         "status": span.status.status_code.name.lower(),
     }
     if span.status.description:
-        row["status_message"] = span.status.description
+        row["status_message"] = policy.summary(span.status.description) if policy else ""
     if span.instrumentation_scope is not None:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}
@@ -46,7 +61,7 @@ def span_row(span: ReadableSpan, record: str) -> bytes:
             row[column[0]] = typed
         else:
             rest[key] = value
-    if rest:
+    if rest := _screened(rest, policy):
         row["attributes"] = rest
     if span.links:
         row["links"] = [
@@ -55,7 +70,8 @@ def span_row(span: ReadableSpan, record: str) -> bytes:
         ]
     if span.events:
         row["events"] = [
-            {"name": event.name, "at_ns": event.timestamp, "attributes": dict(event.attributes or {})} for event in span.events
+            {"name": event.name, "at_ns": event.timestamp, "attributes": _screened(event.attributes or {}, policy)}
+            for event in span.events
         ]
     line = dump_json(row)
     return (line if len(line) <= ROW_LIMIT else _shortened(row)) + b"\n"
@@ -63,11 +79,42 @@ def span_row(span: ReadableSpan, record: str) -> bytes:
 
 def blob_rows(blobs: Iterable[Blob]) -> bytes:
     now = time.time_ns()
-    return b"".join(dump_json({"record": "blob", "start_ns": now, "hash": blob.hash, "text": blob.text}) + b"\n" for blob in blobs)
+    return b"".join(
+        dump_json({"record": "blob", "start_ns": now, "hash": blob.hash, "text": blob.text}) + b"\n" for blob in blobs
+    )
+
+
+def _screened(attributes: Mapping[str, Any], policy: ContentPolicy | None) -> dict[str, Any]:
+    """Content as the capture level has it, texts of unknown meaning without their secrets, all else as it is."""
+    kept: dict[str, Any] = {}
+    for key, value in attributes.items():
+        if key in _CONTENT:
+            if text := _content(value, policy):
+                kept[key] = text
+        elif key in semconv.ATTRIBUTE_TYPES:
+            kept[key] = value
+        elif isinstance(value, list | tuple):
+            kept[key] = [_without_secrets(item) for item in value]
+        else:
+            kept[key] = _without_secrets(value)
+    return kept
+
+
+def _content(value: Any, policy: ContentPolicy | None) -> str:
+    if policy is None:
+        return ""
+    if policy.capture is Capture.FULL or policy.on_spans:
+        return redact(as_text(value)[:ROW_LIMIT])
+    return policy.summary(value)
+
+
+def _without_secrets(value: Any) -> Any:
+    """A short text holds no secret worth the time; a huge one is cut first, with the row that it makes too long."""
+    return redact(value) if isinstance(value, str) and _SHORT <= len(value) <= ROW_LIMIT else value
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """The value as its column takes it, or None: what another instrumentation wrote in another type stays an attribute."""
+    """The value as its column takes it, or None: what was written in another type stays an attribute."""
     if kind == "VARCHAR":
         return value if isinstance(value, str) else None
     if kind == "BIGINT":
@@ -89,7 +136,7 @@ def _shortened(row: dict[str, Any]) -> bytes:
         if isinstance(value, str | bytes) and len(value) > TEXT_LIMIT:
             cuts += 1
             mark = f"… (+{len(value) - TEXT_LIMIT:,} chars)"
-            return value[:TEXT_LIMIT] + (mark if isinstance(value, str) else mark.encode())
+            return redact(value[:TEXT_LIMIT]) + mark if isinstance(value, str) else value[:TEXT_LIMIT] + mark.encode()
         if isinstance(value, dict):
             return {key: cut(item) for key, item in value.items()}
         return [cut(item) for item in value] if isinstance(value, list | tuple) else value

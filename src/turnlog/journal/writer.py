@@ -1,6 +1,6 @@
 """Appending to this process's journal: one write per call, so that what was appended survives `kill -9`.
 
-A file is created under a temporary name, locked, then renamed: a loader never sees an unlocked journal of a live writer.
+A file is created under a temporary name, locked, then renamed: no loader sees an unlocked journal of a live writer.
 Failure (full disk, read-only directory) costs rows, which are counted and written down as soon as writing works again.
 """
 
@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from turnlog.content import dump_json
+from turnlog.content import dump_json, redact
 from turnlog.journal.frame import encode_frame
 from turnlog.journal.process import Process, current_process
 from turnlog.settings import Settings
@@ -108,14 +108,17 @@ class JournalWriter:
         self._retry_at = 0.0
 
     def _rotate(self) -> None:
-        """Open the next file before the last is let go: a process always holds a locked journal while it lives."""
-        last = self._file
+        """Open the next file before the last is let go: a process always holds a locked journal while it lives.
+
+        Where none can be opened, the last one grows on.
+        """
+        last, size = self._file, self._size
         try:
             self._open()
         except OSError:
-            self._file = last
-            raise
-        os.close(last)
+            self._file, self._size = last, size
+        else:
+            os.close(last)
 
     def _write(self, payload: bytes, rows: int) -> None:
         frame = encode_frame(payload, rows)
@@ -130,7 +133,11 @@ class JournalWriter:
     def _complain(self, error: OSError) -> None:
         if not self._complained:
             self._complained = True
-            _log.warning("turnlog cannot write its journal in %s: %s. Spans are lost and counted.", self._settings.journals, error)
+            _log.warning(
+                "turnlog cannot write its journal in %s: %s. Spans are lost and counted.",
+                self._settings.journals,
+                error,
+            )
 
     def _process_row(self) -> dict[str, Any]:
         process = self.process
@@ -140,8 +147,9 @@ class JournalWriter:
             "boot": process.boot,
             "pid": process.pid,
             "started": process.started,
+            "namespace": process.namespace,
             "start_ns": time.time_ns(),
-            "attributes": self.resource,
+            "attributes": {key: redact(item) if isinstance(item, str) else item for key, item in self.resource.items()},
         }
 
     def after_fork_in_child(self) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import duckdb
 
 from turnlog.journal.frame import Frame
-from turnlog.journal.reader import JournalFile, list_journals
+from turnlog.journal.reader import JournalFile, list_journals, remove_stillborn, writing_processes
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.staging import Taken, load_staged, stage, take_chunk
@@ -59,14 +60,16 @@ def load_once(settings: Settings, patience: float, report: LoadReport | None = N
             _load_chunk(db, settings, taken, report)
             if time.monotonic() - started > _HOLD:
                 return True
-        _finish(db, journals, read_to, report)
+        _finish(db, settings, journals, read_to, report)
     return False
 
 
 def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
+    _set_aside(settings, taken.bad)
     try:
         _transact(db, taken)
         report.rows += taken.rows
+        report.set_aside += len(taken.bad)
     except duckdb.Error as error:
         if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
             raise
@@ -74,10 +77,10 @@ def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken,
             _one_by_one(db, settings, taken, report)
             return
         report.reasons.append(str(error).splitlines()[0])
-        bad = taken.frames
+        bad = taken.frames + taken.bad
+        _set_aside(settings, taken.frames)
         _transact(db, taken._replace(frames=[], bad=bad, rows=0))
-        _set_aside(settings, bad, report)
-    _set_aside(settings, taken.bad, report)
+        report.set_aside += len(bad)
 
 
 def _one_by_one(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
@@ -87,7 +90,7 @@ def _one_by_one(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken,
         reached = {journal.path.name: frame.end for journal, frame in half}
         _load_chunk(db, settings, Taken(half, reached, [], sum(frame.rows for _, frame in half)), report)
     _transact(db, taken._replace(frames=[], rows=0))
-    _set_aside(settings, taken.bad, report)
+    report.set_aside += len(taken.bad)
 
 
 def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
@@ -105,23 +108,37 @@ def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
             lost[journal_file.process_id] += max(frame.rows, 1)
         for process, count in lost.items():
             db.execute(
-                "insert into raw.losses select coalesce(max(process_key), 0), ?, 'unreadable journal bytes set aside', ? "
+                "insert into raw.losses "
+                "select coalesce(max(process_key), 0), ?, 'unreadable journal bytes set aside', ? "
                 "from raw.processes where process_id = ?",
                 [time.time_ns(), count, process],
             )
         db.execute("commit")
     except BaseException:
-        db.execute("rollback")
+        _roll_back(db)
         raise
 
 
-def _finish(db: duckdb.DuckDBPyConnection, journals: list[JournalFile], read_to: dict[str, int], report: LoadReport) -> None:
+def _roll_back(db: duckdb.DuckDBPyConnection) -> None:
+    # A commit that failed has ended its transaction; its own error is the one to raise.
+    with suppress(duckdb.Error):
+        db.execute("rollback")
+
+
+def _finish(
+    db: duckdb.DuckDBPyConnection,
+    settings: Settings,
+    journals: list[JournalFile],
+    read_to: dict[str, int],
+    report: LoadReport,
+) -> None:
     """End what dead processes left open, then delete the journals that are wholly loaded and will not grow."""
     by_process: dict[str, list[JournalFile]] = defaultdict(list)
     for journal in journals:
         by_process[journal.process_id].append(journal)
     done = [journal for journal in journals if journal.finished and read_to.get(journal.path.name, 0) >= journal.size]
     gone = {process for process, files in by_process.items() if all(file in done for file in files)}
+    gone -= writing_processes(settings.journals, apart_from=journals)
     if gone:
         died = {p: max(file.path.stat().st_mtime_ns for file in by_process[p]) for p in gone}
         db.execute("create or replace temp table dead (process_id varchar, died_ns bigint)")
@@ -131,7 +148,7 @@ def _finish(db: duckdb.DuckDBPyConnection, journals: list[JournalFile], read_to:
             db.execute(schema.sql("interrupt.sql"))
             db.execute("commit")
         except BaseException:
-            db.execute("rollback")
+            _roll_back(db)
             raise
     for journal in done:
         journal.path.unlink(missing_ok=True)
@@ -139,10 +156,12 @@ def _finish(db: duckdb.DuckDBPyConnection, journals: list[JournalFile], read_to:
     present = [journal.path.name for journal in journals if journal not in done]
     if len(present) < len(read_to):
         db.execute("delete from raw.journals where journal not in (select unnest(?::varchar[]))", [present])
+    remove_stillborn(settings.journals)
 
 
-def _set_aside(settings: Settings, bad: list[tuple[JournalFile, Frame]], report: LoadReport) -> None:
+def _set_aside(settings: Settings, bad: list[tuple[JournalFile, Frame]]) -> None:
+    """Keep the bytes before the transaction that counts them: a crash in between writes the same file again."""
     for journal, frame in bad:
-        report.set_aside += 1
-        settings.set_aside.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (settings.set_aside / f"{journal.path.stem}.{frame.start}").write_bytes(frame.payload)
+        with suppress(OSError):
+            settings.set_aside.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (settings.set_aside / f"{journal.path.stem}.{frame.start}").write_bytes(frame.payload)

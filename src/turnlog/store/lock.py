@@ -45,7 +45,9 @@ def _open(path: Path, exclusive: bool) -> int | None:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if exclusive:
-            raise StoreNotWritable(f"cannot write in {path.parent}: {error.strerror}. Set TURNLOG_DIR to a directory you can write.") from error
+            raise StoreNotWritable(
+                f"cannot write in {path.parent}: {error.strerror}. Set TURNLOG_DIR to a directory you can write."
+            ) from error
         return None
 
 

@@ -65,9 +65,7 @@ def migrate(db: duckdb.DuckDBPyConnection) -> None:
         create_tables(db, found)
         create_questions(db)
         db.execute("delete from turnlog_meta")
-        db.execute(
-            "insert into turnlog_meta values ('schema', ?), ('views', ?)", [str(newest_version()), views_fingerprint()]
-        )
+        db.execute("insert into turnlog_meta values ('schema', ?), ('views', ?)", [str(newest_version()), views_fingerprint()])
         db.execute("commit")
     except BaseException:
         db.execute("rollback")

@@ -1,4 +1,4 @@
-"""From journal bytes to rows in a connection: frames are checked, gathered into one newline-JSON file, read in one statement.
+"""From journal bytes to rows in a connection: frames gathered into one newline-JSON file, read in one statement.
 
 The same SQL loads the store and overlays a reader's view with what is not loaded yet.
 """
@@ -26,7 +26,8 @@ CHUNK_ROWS = 16_384
 CHUNK_BYTES = 32 * 1024 * 1024
 _COLUMNS = {
     **dict.fromkeys(
-        ("record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"), "VARCHAR"
+        ("record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
+        "VARCHAR",
     ),
     **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
     **dict.fromkeys(("host", "hash", "text"), "VARCHAR"),
@@ -67,13 +68,14 @@ def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int], most_row
     return Taken(frames, reached, bad, rows, any(journal.finished for journal in journals))
 
 
-def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]) -> None:
-    """Put the rows of the frames into the temporary table `staged`."""
+def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]], *, strict: bool = True) -> None:
+    """Put the rows of the frames into the temporary table `staged`. Strictly, one bad row refuses them all."""
     with _gathered(frames) as path:
         db.execute(
             "create or replace temp table read_rows as "
-            "select * from read_json($path, columns = $columns, format = 'newline_delimited', maximum_object_size = 134217728)",
-            {"path": str(path), "columns": {"process_id": "VARCHAR", **_COLUMNS}},
+            "select * from read_json($path, columns = $columns, format = 'newline_delimited', "
+            "maximum_object_size = 134217728, ignore_errors = $lenient)",
+            {"path": str(path), "columns": {"process_id": "VARCHAR", **_COLUMNS}, "lenient": not strict},
         )
     db.execute(schema.sql("stage.sql"))
 
@@ -85,21 +87,25 @@ def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Taken:
 
 
 def stage_tail(db: duckdb.DuckDBPyConnection, tail: Taken) -> None:
-    """Fill the catalog `tail` (current). A tail that no statement takes is left to the loader, which sets bad rows aside."""
-    if not tail.frames:
-        return
-    try:
-        stage(db, tail.frames)
-    except duckdb.InvalidInputException:
-        return
-    db.execute(schema.sql("seed_tail.sql"))
-    load_staged(db, "store")
+    """Fill the catalog `tail` (current). Rows that no statement takes are left to the loader, which sets them aside."""
+    for strict in (True, False) if tail.frames else ():
+        db.execute("begin")
+        try:
+            stage(db, tail.frames, strict=strict)
+            db.execute(schema.sql("seed_tail.sql"))
+            load_staged(db, "store")
+            db.execute("commit")
+            return
+        except duckdb.Error:
+            db.execute("rollback")
 
 
 def load_staged(db: duckdb.DuckDBPyConnection, known: str) -> None:
     """Turn staged rows into rows of the current catalog; `known` is the catalog that gave out keys so far."""
     db.execute(f"create or replace temp view known_sessions as from {known}.raw.sessions")
     db.execute(f"create or replace temp view known_processes as from {known}.raw.processes")
+    if db.execute("select 1 from raw.processes where gone and process_id in (select process_id from staged)").fetchall():
+        db.execute(schema.sql("revive.sql"))
     db.execute(schema.sql("load.sql"))
 
 

@@ -21,7 +21,7 @@ from turnlog.store.staging import stage_tail, unloaded_tail
 # Readable for tools on DuckDB 1.x (Grafana's plugin, DBeaver); 2.0's default format is not.
 _STORAGE = "v1.2.0"
 _SHORT_TAIL = 4096
-_CLOSED = {
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -39,7 +39,9 @@ class Store:
         with side_lock(self.settings.lock, exclusive=True, patience=patience):
             db = duckdb.connect(":memory:", config={"threads": 1})
             try:
-                self._attach(db, read_only=False)
+                if not self.settings.database.exists():
+                    self._create(db)
+                self._attach(db, self.settings.database, f"storage_version '{_STORAGE}'")
                 db.execute("use store")
                 db.execute("set wal_autocheckpoint = '64MB'")
                 schema.migrate(db)
@@ -59,7 +61,7 @@ class Store:
             try:
                 exists = self.settings.database.exists()
                 if exists:
-                    self._attach(db, read_only=True)
+                    self._attach(db, self.settings.database, "read_only")
                     db.execute("use store")
                     _refuse_unmigrated(db)
                 else:
@@ -67,7 +69,7 @@ class Store:
                 tail = unloaded_tail(db, self.settings)
                 if not long_tail and (tail.rows > _SHORT_TAIL or tail.has_finished):
                     raise LongTail("the journals should be loaded before this is read")
-                # The store's own views serve when they are this version's and nothing is unloaded: 80 ms less to set up.
+                # The store's own views serve when they are this version's and nothing is unloaded: 80 ms less.
                 if not (exists and not tail.frames and schema.has_current_views(db)):
                     _make_catalog(db, "tail")
                     stage_tail(db, tail)
@@ -78,23 +80,39 @@ class Store:
             finally:
                 db.close()
 
-    def _attach(self, db: duckdb.DuckDBPyConnection, *, read_only: bool) -> None:
+    def _create(self, db: duckdb.DuckDBPyConnection) -> None:
+        """Make the database under another name first: of a loader that is killed meanwhile, no half a file remains."""
         path = self.settings.database
-        options = "read_only" if read_only else f"storage_version '{_STORAGE}'"
+        unborn = path.with_suffix(".new")
+        for leftover in (unborn, Path(f"{unborn}.wal"), Path(f"{path}.wal")):
+            leftover.unlink(missing_ok=True)
+        self._attach(db, unborn, f"storage_version '{_STORAGE}'")
+        db.execute("use store")
+        schema.migrate(db)
+        db.execute("use memory")
+        db.execute("detach store")
+        unborn.rename(path)
+
+    def _attach(self, db: duckdb.DuckDBPyConnection, path: Path, options: str) -> None:
         try:
             db.execute(f"attach '{_quoted(path)}' as store ({options})")
-        except duckdb.IOException as error:
-            if "Could not set lock" in str(error):
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            if "Could not set lock" in reason or "already attached" in reason:
                 raise StoreLocked(
                     f"{path} is open in a program that is not turnlog (DuckDB allows one). Close it there and try again."
                 ) from error
-            raise NotAStore(f"{path} is not a DuckDB database that turnlog can open. Move it away: mv '{path}' '{path}.bad'") from error
+            raise NotAStore(
+                f"{path} is not a DuckDB database that turnlog can open ({reason}). Move it away: mv '{path}' '{path}.bad'"
+            ) from error
 
 
 def _refuse_unmigrated(db: duckdb.DuckDBPyConnection) -> None:
     found = schema.version(db)
     if found < schema.newest_version():
-        raise SchemaTooOld(f"this store has schema {found} and must be migrated first: any command that can write in its directory does it")
+        raise SchemaTooOld(
+            f"this store has schema {found} and must be migrated first: any command that can write in its directory does it"
+        )
 
 
 def _make_catalog(db: duckdb.DuckDBPyConnection, name: str) -> None:

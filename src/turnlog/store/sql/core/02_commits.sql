@@ -13,7 +13,7 @@ select
     s.output_summary as output_summary,
     s.delta as delta,
     s.outcome as outcome,
-    case when s.outcome = 'ok' then '' when s.error_type <> '' then s.error_type else s.outcome end as error,
+    case when s.outcome in ('ok', 'in_flight') then '' when s.error_type <> '' then s.error_type else s.outcome end as error,
     s.status_message as error_message,
     s.choice as choice,
     s.reason as reason,

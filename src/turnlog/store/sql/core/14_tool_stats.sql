@@ -4,10 +4,10 @@ select
     c.session_id as session_id,
     c.tool as tool,
     count(*) as calls,
-    sum(case when c.outcome = 'ok' then 1 else 0 end) as ok_calls,
-    sum(case when c.outcome = 'error' then 1 else 0 end) as errors,
-    sum(case when c.outcome = 'timeout' then 1 else 0 end) as timeouts,
-    sum(case when c.outcome in ('cancelled', 'interrupted') then 1 else 0 end) as cut_short,
+    cast(sum(case when c.outcome = 'ok' then 1 else 0 end) as bigint) as ok_calls,
+    cast(sum(case when c.outcome = 'error' then 1 else 0 end) as bigint) as errors,
+    cast(sum(case when c.outcome = 'timeout' then 1 else 0 end) as bigint) as timeouts,
+    cast(sum(case when c.outcome in ('cancelled', 'interrupted') then 1 else 0 end) as bigint) as cut_short,
     avg(c.duration_ms) as mean_ms,
     max(c.duration_ms) as slowest_ms
 from commits as c

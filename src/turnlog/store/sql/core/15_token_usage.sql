@@ -5,10 +5,10 @@ select
     t.turn as turn,
     case when s.response_model <> '' then s.response_model else s.request_model end as model,
     count(*) as calls,
-    sum(s.input_tokens) as tokens_in,
-    sum(s.output_tokens) as tokens_out,
-    sum(s.cached_tokens) as tokens_cached,
-    sum(s.reasoning_tokens) as tokens_reasoning
+    cast(sum(s.input_tokens) as bigint) as tokens_in,
+    cast(sum(s.output_tokens) as bigint) as tokens_out,
+    cast(sum(s.cached_tokens) as bigint) as tokens_cached,
+    cast(sum(s.reasoning_tokens) as bigint) as tokens_reasoning
 from span_rows as s
 join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
 where s.commit_kind = 'decision'

@@ -45,7 +45,11 @@ from (
         * replace (
             start_ns as end_ns,
             'in_flight' as outcome,
-            case operation when 'execute_tool' then 'tool' when 'chat' then 'decision' else commit_kind end as commit_kind
+            case
+                when operation = 'execute_tool' then 'tool'
+                when operation in ('chat', 'generate_content', 'text_completion') then 'decision'
+                else commit_kind
+            end as commit_kind
         )
     from raw.open_spans
 ) as a
@@ -70,3 +74,11 @@ select
     d.evidence
 from raw.deltas as d
 join raw.sessions as s using (session_key);
+
+-- one row: something that could not be kept
+create or replace view loss_rows as
+select
+    reason,
+    lost as lost_count,
+    make_timestamp(at_ns // 1000) as lost_at
+from raw.losses;

@@ -4,7 +4,11 @@ select
     o.* replace (
         greatest(o.start_ns, d.died_ns) as end_ns,
         'interrupted' as outcome,
-        case o.operation when 'execute_tool' then 'tool' when 'chat' then 'decision' else o.commit_kind end as commit_kind
+        case
+            when o.operation = 'execute_tool' then 'tool'
+            when o.operation in ('chat', 'generate_content', 'text_completion') then 'decision'
+            else o.commit_kind
+        end as commit_kind
     )
 from raw.open_spans as o
 join raw.processes as p using (process_key)
@@ -25,7 +29,7 @@ select
     tool,
     'set',
     'tool',
-    tool,
+    case when tool = '' then 'unknown' else tool end,
     'interrupted',
     'transient',
     '',

@@ -145,7 +145,7 @@ from (
         count(*) filter (where record = 'end' and commit_kind <> '' and outcome not in ('ok', '')) as failures,
         coalesce(sum(input_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_in,
         coalesce(sum(output_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_out,
-        max(agent) as agent
+        coalesce(arg_min(agent, start_ns) filter (where agent <> ''), '') as agent
     from arrived
     group by session_key
 ) as u

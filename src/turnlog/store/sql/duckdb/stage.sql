@@ -54,4 +54,6 @@ select
     coalesce(hash, '') as hash,
     coalesce(text, '') as text,
     coalesce(lost, 0) as lost
-from read_rows;
+from read_rows
+where record is not null
+  and start_ns is not null;

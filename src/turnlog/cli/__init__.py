@@ -1,0 +1,82 @@
+"""The `turnlog` command: parse, hand over to the command's module, and turn what goes wrong into one line and an exit code.
+
+A command's module is imported only when it is called, so that `--help` and `path` load neither DuckDB nor OpenTelemetry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from turnlog.cli.parser import build_parser
+from turnlog.errors import TurnlogError
+
+_MODULES = {
+    "demo": "run",
+    "run": "run",
+    "sessions": "log",
+    "log": "log",
+    "show": "log",
+    "diff": "state",
+    "files": "state",
+    "state": "state",
+    "sql": "sql",
+    "doctor": "doctor",
+    "path": "path",
+}
+_CANNOT, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    own, program = _split_run(words)
+    parser = build_parser()
+    options = parser.parse_args(own)
+    options.program = program
+    with contextlib.suppress(AttributeError):
+        # A terminal that cannot show a character gets a stand-in, not a traceback.
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    command = getattr(importlib.import_module(f"turnlog.cli.{_MODULES[options.command]}"), options.command)
+    try:
+        code = int(command(options))
+        sys.stdout.flush()
+        return code
+    except TurnlogError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # The interpreter flushes once more when it exits; that must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as error:
+        return _complain(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+            raise
+        return _complain(f"the store could not be read: {str(error).splitlines()[0]}. Look at: turnlog doctor")
+
+
+def _split_run(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words for turnlog, and the program with its arguments, which argparse would take for its own."""
+    if words[:1] != ["run"]:
+        return words, []
+    position = 1
+    while position < len(words):
+        word = words[position]
+        if word == "--":
+            return words[:position], words[position + 1 :]
+        if not word.startswith("-") or word in ("-m", "-c"):
+            break
+        position += 2 if word in ("-s", "--session", "--dir", "--capture") else 1
+    return words[:position], words[position:]
+
+
+def _complain(message: str) -> int:
+    from turnlog.cli.render import inert
+
+    sys.stderr.write(f"turnlog: {inert(message)}\n")
+    return _CANNOT

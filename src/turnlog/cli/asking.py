@@ -1,0 +1,42 @@
+"""What every question from the command line shares: a connection for as long as it asks, the session, the turn."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from turnlog import queries
+from turnlog.errors import NotFound
+from turnlog.queries import Database
+from turnlog.settings import read_settings
+from turnlog.store.loader import LoadReport
+
+
+@contextmanager
+def asking() -> Iterator[Database]:
+    """A connection to ask with. Write nothing inside: whoever pages the output would keep loaders waiting."""
+    shown = False
+
+    def progress(report: LoadReport) -> None:
+        nonlocal shown
+        if sys.stderr.isatty():
+            shown = True
+            sys.stderr.write(f"\rloading what was recorded: {report.rows:,} rows")
+            sys.stderr.flush()
+
+    try:
+        with queries.reading(read_settings(), progress) as db:
+            if shown:
+                sys.stderr.write("\r\x1b[K")
+            yield db
+    finally:
+        sys.stderr.flush()
+
+
+def known_turn(db: Database, session: str, turn: int) -> int:
+    """The turn, if the session has it; 0 stands for none in particular."""
+    newest = queries.last_turn(db, session)
+    if turn > newest:
+        raise NotFound(f"session {session} has turns 1 to {newest}; there is no turn {turn}.")
+    return turn

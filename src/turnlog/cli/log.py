@@ -1,0 +1,218 @@
+"""`turnlog sessions`, `log` and `show`: who ran, what was done, and all of one commit."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from turnlog import queries
+from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.render import (
+    Screen,
+    Styled,
+    Text,
+    clock,
+    day_time,
+    duration,
+    from_json,
+    record,
+    screen,
+    short,
+    to_json,
+)
+from turnlog.errors import NotFound
+from turnlog.queries import Commit, Database, Decided
+
+SHORT_ID = 7
+_OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
+
+
+def sessions(options: argparse.Namespace) -> int:
+    with asking() as db:
+        found = queries.sessions(db, options.limit)
+        if not found:
+            queries.find_session(db)
+    out = screen()
+    if options.json:
+        for session in found:
+            out.json(record(session))
+        return 0
+    rows = [
+        (
+            Styled(session.session_id, "yellow"),
+            session.agent or "-",
+            day_time(session.started_at),
+            day_time(session.last_active_at),
+            f"{session.turns:,}",
+            f"{session.commits:,}",
+            Styled(f"{session.failures:,}", "red" if session.failures else ""),
+            f"{session.tokens_in:,} in, {session.tokens_out:,} out",
+        )
+        for session in found
+    ]
+    out.table(rows, ("SESSION", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
+    return 0
+
+
+def log(options: argparse.Namespace) -> int:
+    with asking() as db:
+        session = queries.find_session(db, options.session)
+        known_turn(db, session, options.turn)
+        found = queries.log(
+            db, session, limit=options.limit, turn=options.turn, tool=options.tool, failed=options.failed
+        )
+        inputs = {} if options.json else {turn.turn: turn for turn in queries.turns(db, session)}
+    out = screen()
+    if options.json:
+        for commit in found:
+            out.json(record(commit))
+        return 0
+    out.line(Styled(f"session {session}", "dim"))
+    if not found:
+        out.line("no commit matches" if options.tool or options.failed or options.turn else "no commits yet")
+    width = min(max((len(_actor(commit)) for commit in found), default=0), 24)
+    shown = 0
+    for commit in found:
+        if commit.turn != shown:
+            shown = commit.turn
+            turn = inputs[shown]
+            out.line(
+                Styled(f"turn {shown}", "bold"), "  ", Styled(day_time(turn.started_at), "dim"), "  ", turn.input_summary
+            )
+        out.line(
+            Styled(commit.commit_id[:SHORT_ID], "yellow"),
+            f"  {clock(commit.committed_at)}  ",
+            Styled(f"{_actor(commit):{width}}", "cyan"),
+            "  ",
+            *what(commit),
+        )
+    return 0
+
+
+def _actor(commit: Commit) -> str:
+    return commit.tool or commit.kind
+
+
+def what(commit: Commit) -> list[Text]:
+    """What a commit did, in a line: how it failed, what was chosen and why, or what went in and came out."""
+    if commit.outcome == "in_flight":
+        return [Styled("in flight", "yellow"), "  ", commit.input_summary]
+    if commit.outcome != "ok":
+        return [*failure(commit), "  ", Styled(commit.input_summary, "dim")]
+    if commit.choice:
+        said = commit.reason or commit.output_summary
+        return [commit.choice, Styled(f" - {said}" if said else "", "dim")]
+    return [commit.input_summary, Styled(f" -> {commit.output_summary}" if commit.output_summary else "", "dim")]
+
+
+def failure(failed: Commit | queries.Failed) -> list[Text]:
+    said = f"{failed.error}: {failed.error_message}" if failed.error_message else failed.error
+    return [Styled(failed.outcome.upper(), "red bold"), f" {said}" if said != failed.outcome else ""]
+
+
+def show(options: argparse.Namespace) -> int:
+    with asking() as db:
+        commit = _chosen(db, options)
+        turn_input = next((t.input_summary for t in queries.turns(db, commit.session_id) if t.turn == commit.turn), "")
+        decision = _decision(db, commit)
+        attributes = queries.commit_attributes(db, commit)
+        captured = {
+            name: queries.blob(db, digest) if digest else None
+            for name, digest in (("input", commit.input_hash), ("output", commit.output_hash))
+        }
+    out = screen()
+    if options.json:
+        out.json(
+            record(commit)
+            | {"decision": record(decision) if decision else None, "attributes": from_json(attributes), "captured": captured}
+        )
+        return 0
+    _show_commit(out, commit, turn_input)
+    _show_decision(out, decision)
+    _show_delta(out, commit)
+    for name, text in captured.items():
+        if text is not None:
+            out.line()
+            out.line(Styled(name, "bold"))
+            out.block(text)
+    rest = from_json(attributes)
+    if rest:
+        out.line()
+        out.line(Styled("attributes", "bold"))
+        out.table(
+            [(name, value if isinstance(value, str) else to_json(value)) for name, value in sorted(rest.items())], indent="  "
+        )
+    return 0
+
+
+def _chosen(db: Database, options: argparse.Namespace) -> Commit:
+    if options.commit:
+        return queries.find_commit(db, options.commit)
+    session = queries.find_session(db, options.session)
+    newest = queries.log(db, session, limit=1)
+    if not newest:
+        raise NotFound(f"session {session} has no commits yet.")
+    return newest[0]
+
+
+def _decision(db: Database, commit: Commit) -> Decided | None:
+    if not commit.choice:
+        return None
+    decided = queries.diff(db, commit.session_id, commit.turn - 1, commit.turn).decisions
+    return next((decision for decision in decided if decision.commit_id == commit.commit_id), None)
+
+
+def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
+    out.line(Styled(f"commit {commit.commit_id}", "yellow"))
+    outcome = Styled(commit.outcome, _OUTCOME_STYLES.get(commit.outcome, "red bold"))
+    rows: list[tuple[str, Text]] = [
+        ("session", commit.session_id),
+        ("turn", f"{commit.turn}  {turn_input}"),
+        ("time", f"{day_time(commit.committed_at)}  ({duration(commit.duration_ms)})"),
+        ("kind", f"{commit.kind}  {commit.tool}"),
+        ("outcome", outcome),
+    ]
+    tokens = f"{commit.input_tokens:,} in, {commit.output_tokens:,} out"
+    optional = (
+        ("error", "" if commit.outcome in ("ok", "in_flight") else f"{commit.error}: {commit.error_message}".rstrip(": ")),
+        ("agent", commit.agent),
+        ("model", commit.model),
+        ("tokens", tokens if commit.input_tokens or commit.output_tokens else ""),
+        ("tool call", commit.tool_call_id),
+        ("input", commit.input_summary),
+        ("", commit.input_hash),
+        ("output", commit.output_summary),
+        ("", commit.output_hash),
+        ("trace", f"{commit.trace_id}  span {commit.span_id}"),
+    )
+    rows += [(name, value) for name, value in optional if value]
+    out.table([(Styled(name, "dim"), value) for name, value in rows])
+
+
+def _show_decision(out: Screen, decision: Decided | None) -> None:
+    if decision is None:
+        return
+    alternatives = from_json(decision.alternatives)
+    rows = (
+        ("about", decision.about),
+        ("choice", decision.choice),
+        ("reason", f"{decision.reason}  ({decision.reason_source})" if decision.reason else f"({decision.reason_source})"),
+        ("instead of", ", ".join(map(str, alternatives)) if isinstance(alternatives, list) else str(alternatives)),
+    )
+    out.line()
+    out.line(Styled("decision", "bold"))
+    out.table([(Styled(name, "dim"), value) for name, value in rows if value], indent="  ")
+
+
+def _show_delta(out: Screen, commit: Commit) -> None:
+    delta: Any = from_json(commit.delta)
+    if not isinstance(delta, list) or not delta:
+        return
+    out.line()
+    out.line(Styled("delta", "bold"))
+    rows = []
+    for change in delta:
+        notes = ", ".join(change[name] for name in ("tier", "action", "evidence") if change.get(name))
+        entry = f"{change.get('kind', '')}:{short(str(change.get('key', '')))}"
+        rows.append((str(change.get("op", "")), entry, f"{short(str(change.get('value', '')))}  ({notes})".strip()))
+    out.table(rows, indent="  ")

@@ -1,0 +1,231 @@
+"""What can be typed: every command with its arguments, help and examples. Nothing here runs a command or imports one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+_EPILOG = """\
+examples:
+  turnlog demo                        watch an offline agent being recorded
+  turnlog run python app.py           record a program without changing it
+  turnlog log --failed                what went wrong in the newest session
+  turnlog diff 4 5                    what changed from turn 4 to turn 5, and why
+  turnlog files --last 5              which files it modified in the last 5 turns
+  turnlog sql "from tool_stats"       ask in SQL
+
+Commands read the newest session unless --session names another; any unique beginning of its id will do.
+Data lies in the directory that `turnlog path` prints; TURNLOG_DIR names another.
+"""
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: list[str], dest: str, **_: Any) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="print the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("turnlog")
+        except PackageNotFoundError:
+            found = "(not installed)"
+        parser._print_message(f"turnlog {found}\n")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="turnlog",
+        description="git log, git diff and git blame for what an agent did.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    for add in (_demo, _run, _sessions, _log, _show, _diff, _files, _state, _sql, _doctor, _path):
+        add(commands)
+    return parser
+
+
+def _demo(commands: Any) -> None:
+    command = _command(commands, "demo", "record an offline agent at work, then show the log, the files and a diff")
+    command.add_argument("--dir", metavar="DIR", help="record into this directory")
+
+
+def _run(commands: Any) -> None:
+    command = _command(
+        commands,
+        "run",
+        "run a program and record it, without changing it",
+        usage="turnlog run [--session ID] [--dir DIR] [--capture LEVEL] [--] COMMAND ...",
+        epilog="""\
+examples:
+  turnlog run python app.py --port 8000
+  turnlog run app.py                       with the Python that turnlog is installed in
+  turnlog run -m package.module
+  turnlog run --session ticket-42 -- ./agent.sh
+
+Exit code, signals, input and output are the program's own. Python programs that it starts are recorded too.
+""",
+    )
+    command.add_argument("-s", "--session", metavar="ID", help="the session that everything belongs to")
+    command.add_argument("--dir", metavar="DIR", help="record into this directory")
+    command.add_argument("--capture", choices=("none", "summary", "full"), help="how much content is kept (default: summary)")
+
+
+def _sessions(commands: Any) -> None:
+    command = _command(commands, "sessions", "list the recorded sessions, newest first")
+    _limit(command, 20, "sessions")
+    _json(command)
+
+
+def _log(commands: Any) -> None:
+    command = _command(
+        commands,
+        "log",
+        "show what the agent did, newest first",
+        epilog="""\
+examples:
+  turnlog log -n 5
+  turnlog log --turn 3
+  turnlog log --tool write_file --failed
+  turnlog log --json | jq .delta
+""",
+    )
+    _session(command)
+    _limit(command, 20, "commits")
+    command.add_argument("--turn", type=_positive, default=0, metavar="N", help="only this turn")
+    command.add_argument("--tool", default="", metavar="NAME", help="only calls of this tool")
+    command.add_argument("--failed", action="store_true", help="only what did not end well")
+    _json(command)
+
+
+def _show(commands: Any) -> None:
+    command = _command(commands, "show", "show all of one commit: input, output, delta, decision, attributes")
+    command.add_argument("commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)")
+    _session(command)
+    _json(command)
+
+
+def _diff(commands: Any) -> None:
+    command = _command(
+        commands,
+        "diff",
+        "show what changed between two turns, and why",
+        epilog="""\
+examples:
+  turnlog diff                 the last turn against the one before
+  turnlog diff 4               turn 4 against turn 3
+  turnlog diff 4 5             from turn 4 to turn 5; turn 0 is the empty state
+""",
+    )
+    command.add_argument("turns", nargs="*", type=_turn, metavar="TURN", help="none, one or two turn numbers")
+    _session(command)
+    _json(command)
+
+
+def _files(commands: Any) -> None:
+    command = _command(commands, "files", "list the files that the agent modified")
+    command.add_argument("--last", type=_positive, default=0, metavar="N", help="only in the last N turns (default: all turns)")
+    command.add_argument("--all", action="store_true", help="the whole working set: also what was only read, and data sources")
+    _session(command)
+    _json(command)
+
+
+def _state(commands: Any) -> None:
+    command = _command(commands, "state", "show the session's state: decisions, facts, files, open work, last failures")
+    command.add_argument("--turn", type=_positive, default=0, metavar="N", help="as it was after this turn (default: now)")
+    _session(command)
+    _json(command)
+
+
+def _sql(commands: Any) -> None:
+    command = _command(
+        commands,
+        "sql",
+        "ask in SQL: run one statement, or open a prompt",
+        epilog="""\
+examples:
+  turnlog sql                                  opens a prompt; .tables lists what there is to ask
+  turnlog sql "from failures where tool = 'run_tests'"
+  turnlog sql --csv "from token_usage" > tokens.csv
+  turnlog sql < question.sql
+
+Statements only read: no writes, no files, no settings.
+""",
+    )
+    command.add_argument("statement", nargs="?", metavar="STATEMENT", help="one reading statement")
+    command.add_argument("-n", "--limit", type=_count, default=1000, metavar="N", help="at most N rows (default: 1000; 0: all)")
+    command.add_argument("--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="stop after so long (default: 30)")
+    formats = command.add_mutually_exclusive_group()
+    _json(formats)
+    formats.add_argument("--csv", action="store_true", help="comma-separated values with a header")
+
+
+def _doctor(commands: Any) -> None:
+    command = _command(commands, "doctor", "show where the data is, whether any was lost, and which frameworks are recorded")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _path(commands: Any) -> None:
+    command = _command(commands, "path", "print where the data is")
+    command.add_argument("what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory")
+
+
+def _command(commands: Any, name: str, brief: str, **more: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=brief,
+        description=brief[0].upper() + brief[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **more,
+    )
+    return parser
+
+
+def _session(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: the newest)"
+    )
+
+
+def _limit(command: argparse.ArgumentParser, default: int, noun: str) -> None:
+    command.add_argument(
+        "-n", "--limit", type=_positive, default=default, metavar="N", help=f"at most N {noun} (default: {default})"
+    )
+
+
+def _json(command: Any) -> None:
+    command.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def _positive(text: str) -> int:
+    return _at_least(text, 1)
+
+
+def _turn(text: str) -> int:
+    return _at_least(text, 0)
+
+
+def _count(text: str) -> int:
+    return _at_least(text, 0)
+
+
+def _at_least(text: str, least: int) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() else -1
+    if not least <= number < 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} on")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number

@@ -1,0 +1,66 @@
+"""`turnlog run` and `turnlog demo`: start a program so that it is recorded.
+
+The program replaces this process: its exit code, signals, input and output are its own. `bootstrap/sitecustomize.py` at the
+front of PYTHONPATH does the rest inside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from turnlog.cli.render import inert
+from turnlog.errors import MissingExtra
+
+_BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap"
+_NOT_EXECUTABLE, _NOT_FOUND, _USAGE = 126, 127, 2
+
+
+def run(options: argparse.Namespace) -> int:
+    program: list[str] = options.program
+    if not program:
+        sys.stderr.write("turnlog run: which program? For example: turnlog run python app.py\n")
+        return _USAGE
+    if program[0] in ("-m", "-c") or (program[0].endswith(".py") and Path(program[0]).is_file()):
+        program = [sys.executable, *program]
+    sys.stdout.flush()
+    # Python ignores these two; a program that inherits that would not die of a closed pipe as it does without us.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execvpe(program[0], program, _environment(options))  # noqa: S606 - the user's own command
+    except FileNotFoundError:
+        return _complain(f"command not found: {program[0]}", _NOT_FOUND)
+    except OSError as error:
+        return _complain(f"cannot run {program[0]}: {error.strerror}", _NOT_EXECUTABLE)
+
+
+def _environment(options: argparse.Namespace) -> dict[str, str]:
+    environment = dict(os.environ)
+    path = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry and entry != str(_BOOTSTRAP)]
+    environment["PYTHONPATH"] = os.pathsep.join([str(_BOOTSTRAP), *path])
+    if options.session:
+        environment["TURNLOG_SESSION"] = options.session
+    if options.dir:
+        environment["TURNLOG_DIR"] = str(Path(options.dir).expanduser().absolute())
+    if options.capture:
+        environment["TURNLOG_CAPTURE"] = options.capture
+    return environment
+
+
+def demo(options: argparse.Namespace) -> int:
+    try:
+        from turnlog.demo import agent
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "turnlog":
+            raise
+        raise MissingExtra(f"the demo needs {error.name}: pip install 'turnlog[demo]'") from error
+    return int(agent.main(Path(options.dir).expanduser().absolute() if options.dir else None))
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"turnlog: {inert(message)}\n")
+    return code

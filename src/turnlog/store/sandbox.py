@@ -1,0 +1,125 @@
+"""One statement of somebody else's, run so that it can only read what the connection already holds.
+
+No files, no network, no settings, no writes, bounded in time and rows. This is a fence for the user's own prompt; SQL from
+a stranger also needs a child process with resource limits, because one scalar call can ignore both memory limit and interrupt.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import duckdb
+
+from turnlog.errors import StatementRefused
+
+SECONDS = 30.0
+ROWS = 1000
+_LOCKS = (
+    "set enable_external_access = false",
+    "set max_temp_directory_size = '0B'",
+    "set lock_configuration = true",
+)
+_READS = {"SELECT", "EXPLAIN"}
+_ACCEPTED = "Write one SELECT (or FROM, WITH, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN)"
+_OUTSIDE = 'For more, open the file itself: duckdb -readonly "$(turnlog path database)"'
+
+
+class Answer(NamedTuple):
+    """What a statement gave. `more` is true when the row cap left rows behind."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    more: bool
+
+
+def lock_down(db: duckdb.DuckDBPyConnection) -> None:
+    """Take files, extensions and settings away from a connection, for good. What it has attached stays readable."""
+    for lock in _LOCKS:
+        db.execute(lock)
+
+
+def answer(db: duckdb.DuckDBPyConnection, statement: str, *, rows: int | None = ROWS, seconds: float = SECONDS) -> Answer:
+    """Run exactly one reading statement on a locked-down connection; at most so many rows (None: all) and seconds."""
+    parsed = _only_statement(db, statement)
+    # A thread, because DuckDB holds back Ctrl-C for as long as the statement runs; this one can wait for both and interrupt.
+    found: list[Answer] = []
+    failed: list[BaseException] = []
+    worker = threading.Thread(target=_attempt, args=(db, parsed, rows, found, failed), daemon=True)
+    worker.start()
+    try:
+        worker.join(seconds)
+        late = worker.is_alive()
+    except KeyboardInterrupt:
+        db.interrupt()
+        worker.join()
+        raise
+    if late:
+        db.interrupt()
+        worker.join()
+        raise StatementRefused(
+            f"the statement ran for {seconds:g} s and was stopped. Narrow it (a session, a turn, a limit) or give it longer: --timeout"
+        )
+    if failed:
+        raise _refusal(failed[0]) from failed[0]
+    return found[0]
+
+
+def _only_statement(db: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+    try:
+        statements = db.extract_statements(text)
+    except duckdb.Error as error:
+        raise _refusal(error) from error
+    if len(statements) != 1:
+        raise StatementRefused(f"one statement at a time: this text holds {len(statements)}. {_ACCEPTED}")
+    (statement,) = statements
+    kind = _kind(statement)
+    if kind not in _READS:
+        raise StatementRefused(f"turnlog sql only reads, and this is {kind}. {_ACCEPTED}. {_OUTSIDE}")
+    return statement
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return str(statement.type.name)
+    except ValueError:
+        # The Python client has no name for the newest types, CONNECT among them.
+        return "of another kind"
+
+
+def _attempt(
+    db: duckdb.DuckDBPyConnection,
+    statement: duckdb.Statement,
+    rows: int | None,
+    found: list[Answer],
+    failed: list[BaseException],
+) -> None:
+    try:
+        # A CTE with INSERT parses as SELECT and would run; a read-only transaction refuses it.
+        db.execute("begin transaction read only")
+        try:
+            db.execute(statement)
+            columns = [str(column[0]) for column in db.description or ()]
+            fetched = db.fetchall() if rows is None else db.fetchmany(rows + 1)
+            found.append(Answer(columns, fetched[:rows], rows is not None and len(fetched) > rows))
+        finally:
+            db.execute("rollback")
+    except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+        failed.append(error)
+
+
+def _refusal(error: BaseException) -> BaseException:
+    if not isinstance(error, duckdb.Error):
+        return error
+    said = _one_line(str(error))
+    if isinstance(error, duckdb.PermissionException):
+        return StatementRefused(f"no files, extensions or secrets from here: {said}. {_OUTSIDE}")
+    if isinstance(error, duckdb.TransactionException):
+        return StatementRefused(f"turnlog sql only reads: {said}. {_OUTSIDE}")
+    return StatementRefused(said)
+
+
+def _one_line(message: str) -> str:
+    """DuckDB's message without the quoted statement and its caret, which need several lines."""
+    lines = message.split("\nLINE ", 1)[0].splitlines()
+    return " ".join(line.strip() for line in lines if line.strip()).rstrip(".")

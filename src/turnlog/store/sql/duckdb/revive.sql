@@ -1,0 +1,38 @@
+-- A process that was taken for gone writes on (it had closed its journal): spans that it ends after all are interrupted no more.
+-- `staged` holds its rows; the spans come in again with them.
+create or replace temp table revived as
+select
+    s.session_key,
+    s.commit_id,
+    s.commit_kind
+from raw.spans as s
+join raw.processes as p using (process_key)
+where p.gone
+  and s.outcome = 'interrupted'
+  and s.commit_id in (select commit_id from staged where record = 'end');
+
+delete from raw.spans
+where outcome = 'interrupted'
+  and commit_id in (select commit_id from revived);
+
+delete from raw.deltas
+where commit_id in (select commit_id from revived);
+
+update raw.sessions as x
+set
+    span_count = x.span_count - u.spans,
+    commit_count = x.commit_count - u.commits,
+    failure_count = x.failure_count - u.commits
+from (
+    select
+        session_key,
+        count(*) as spans,
+        count(*) filter (where commit_kind <> '') as commits
+    from revived
+    group by session_key
+) as u
+where x.session_key = u.session_key;
+
+update raw.processes
+set gone = false
+where process_id in (select process_id from staged);

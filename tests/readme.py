@@ -1,0 +1,80 @@
+"""The README's checked parts, made from what the code prints. Run `python tests/readme.py` to rewrite them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs import ROOT, environment
+from turnlog.instrument import FRAMEWORKS
+from turnlog.store.schema import questions
+
+README = ROOT / "README.md"
+_OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n```console\n)(.*?)(^```$)", re.DOTALL | re.MULTILINE)
+_TABLE = re.compile(r"(<!-- (views|frameworks) -->\n)((?:\n?\|.*\n)*)")
+_WHAT = {
+    "openai": "chat completions and responses; sync, async, streaming, raw and parsed forms",
+    "langchain": "chat models and tools; sync, async, streaming",
+    "langgraph": "agents and graphs as turns (`create_agent`, `StateGraph`); `thread_id` is the session",
+}
+
+
+def rendered(text: str, directory: Path) -> str:
+    """The text with every checked part as it should be, for a store that begins empty."""
+    text = _OUTPUT.sub(lambda match: match[1] + _output(match[2], directory) + match[4], text)
+    return _TABLE.sub(lambda match: match[1] + "\n" + (_views() if match[2] == "views" else _frameworks()), text)
+
+
+def masked(text: str) -> str:
+    """The text without what differs from run to run: ids, times, durations, paths."""
+    for pattern, mask in (
+        (r"demo-\d{8}-\d{6}", "demo-…"),
+        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,64}\b", "…"),
+        (r"\d{4}-\d\d-\d\d", "…"),
+        (r"\d\d:\d\d(:\d\d(\.\d+)?)?", "…"),
+        (r"\b\d+(\.\d+)? ?(ms|s|kB|MB|B)\b", "…"),
+        (r"\[?'?/\S+", "…"),
+        (r"[ \t]+", " "),
+        (r"─+|-{3,}", "-"),
+    ):
+        text = re.sub(pattern, mask, text)
+    return text
+
+
+def _output(command: str, directory: Path) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "turnlog", command
+    done = subprocess.run(
+        [sys.executable, "-m", "turnlog", *arguments],
+        env=environment(directory, COLUMNS="140"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    printed = "\n".join(
+        line.rstrip() for line in done.stdout.replace(str(directory), "~/.local/share/turnlog").strip().splitlines()
+    )
+    return f"$ {command}\n{printed}\n"
+
+
+def _views() -> str:
+    rows = [f"| `{question.name}{question.parameters.replace('p_', '')}` | {question.row} |\n" for question in questions()]
+    return "| view or macro | one row |\n| --- | --- |\n" + "".join(rows)
+
+
+def _frameworks() -> str:
+    rows = [f"| {framework.name} | `{framework.requires}` | {_WHAT[framework.name]} |\n" for framework in FRAMEWORKS]
+    return "| framework | tested range | what is recorded |\n| --- | --- | --- |\n" + "".join(rows)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        README.write_text(rendered(README.read_text(), Path(folder) / "store"))
