@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
+import pty
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -50,19 +56,25 @@ def masked(text: str) -> str:
 def _output(command: str, directory: Path) -> str:
     program, *arguments = shlex.split(command)
     assert program == "turnlog", command
-    done = subprocess.run(
-        [sys.executable, "-m", "turnlog", *arguments],
-        env=environment(directory, COLUMNS="140"),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    printed = "\n".join(
-        line.rstrip() for line in done.stdout.replace(str(directory), "~/.local/share/turnlog").strip().splitlines()
-    )
-    return f"$ {command}\n{printed}\n"
+    printed = on_terminal([sys.executable, "-m", "turnlog", *arguments], environment(directory))
+    lines = [line.rstrip() for line in printed.replace(str(directory), "~/.local/share/turnlog").strip().splitlines()]
+    return "\n".join([f"$ {command}", *lines, ""])
+
+
+def on_terminal(command: list[str], env: dict[str, str], columns: int = 128) -> str:
+    """What a person sees: the output of a command on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    with subprocess.Popen(command, env=env, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        printed = b""
+        # Linux reports the end of a terminal as an error.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(ours, 65_536):
+                printed += chunk
+        os.close(ours)
+    assert process.returncode == 0, printed.decode()
+    return printed.decode().replace("\r\n", "\n")
 
 
 def _views() -> str:

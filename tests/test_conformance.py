@@ -38,7 +38,6 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> Any:
     before = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
-        patch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
         os.chdir(folder)
         turnlog.init(directory=folder / "store", tracer_provider=provider, capture="full")
         try:

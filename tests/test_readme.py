@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from programs import run
 from readme import README, masked, rendered
+from turnlog.instrument import FRAMEWORKS
 from turnlog.settings import Settings
 
 
@@ -48,3 +50,8 @@ def test_every_setting_is_documented() -> None:
 
 def test_the_default_capture_level_is_the_documented_one() -> None:
     assert f"| `TURNLOG_CAPTURE` | `{Settings(directory=Path()).capture}` |" in README.read_text()
+
+
+def test_the_tested_ranges_are_the_ranges_of_the_extras() -> None:
+    declared = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [framework.requires for framework in FRAMEWORKS if framework.requires not in sum(declared.values(), [])] == []

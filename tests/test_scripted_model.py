@@ -81,7 +81,8 @@ def test_a_dropped_stream_breaks_after_its_first_half(client: openai.OpenAI) -> 
         client.base_url = model.base_url
         stream = client.chat.completions.create(model="m", messages=ASK, stream=True)
         read = []
-        with pytest.raises(openai.APIConnectionError):
+        # SDKs before 3 let the transport's own error through.
+        with pytest.raises(Exception, match=r"Connection error|incomplete chunked read"):
             read.extend(chunk.choices[0].delta.content for chunk in stream)
     assert read == ["", "one ", "two ", "three "]
 

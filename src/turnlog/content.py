@@ -29,7 +29,7 @@ _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 # After a credential's name: quote, sign, quote and scheme, all optional but the sign; then a quoted text or a word.
 _SIGN = (
-    r"""\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?)"""
+    r"""\\?["']?\s{0,4}[:=]\s{0,4}(?:\\?["'])?(?:(?i:bearer|basic)\s+)?+)"""
     r"""(?!\[REDACTED|(?:str|int|bool|bytes|[Nn]one|null|[Tt]rue|[Ff]alse)(?:[\s"',;}\]\\)|]|$))"""
 )
 _VALUE = r"""(?:(?<=\\["'])[^"'\\]++|(?<=")(?:[^"\\]++|\\.)++|(?<=')(?:[^'\\]++|\\.)++|[^\s"',;}\\]{3,})"""
@@ -119,7 +119,8 @@ class ContentPolicy:
         if not self.on_spans:
             return None
         is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
-        return redact(canonical(list(value) if is_list else value).decode())  # type: ignore[call-overload]
+        text = canonical(list(value) if is_list else value).decode()  # type: ignore[call-overload]
+        return _redacted_head(text, BLOB_LIMIT)
 
 
 def canonical(value: object) -> bytes:
@@ -199,7 +200,7 @@ def _plain(value: Any) -> Any:
             return sorted(value, key=repr)
         return str(value)
     except Exception:  # noqa: BLE001 - an object that cannot be printed still took part: its type is what can be said
-        return f"<{type(value).__qualname__}>"
+        return f"<{type(value).__name__}>"
 
 
 def _sanitize(value: Any, above: tuple[int, ...]) -> Any:

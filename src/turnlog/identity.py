@@ -84,7 +84,8 @@ class Sessions:
         self._configured = default
         self._default = ""
         self._turns: OrderedDict[str, Turn] = OrderedDict()
-        self._lock = threading.Lock()
+        # Re-entrant: a garbage collection can start or end spans anywhere.
+        self._lock = threading.RLock()
 
     def identify(
         self,
@@ -130,7 +131,8 @@ class Sessions:
 
     def after_fork_in_child(self) -> None:
         # Another thread of the parent may have held the lock; that thread does not exist here to let it go.
-        self._lock = threading.Lock()
+        # Re-entrant: a garbage collection can start or end spans anywhere.
+        self._lock = threading.RLock()
 
     def _remember(self, name: str, turn: Turn) -> None:
         self._turns[name] = turn

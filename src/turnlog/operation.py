@@ -108,13 +108,20 @@ def claim_content() -> Content:
     return {} if content is None else content
 
 
+_chosen: trace.TracerProvider | None = None
 _tracers: tuple[trace.TracerProvider, trace.Tracer] | None = None
 
 
+def use_provider(provider: trace.TracerProvider | None) -> None:
+    """Where operations go from now on; None is whatever provider is global."""
+    global _chosen
+    _chosen = provider
+
+
 def default_tracer() -> trace.Tracer:
-    """The tracer of whatever provider is global now; kept, because asking the SDK costs as much as a span."""
+    """The current provider's tracer; kept, because asking the SDK for one costs as much as a span."""
     global _tracers
-    provider = trace.get_tracer_provider()
+    provider = _chosen or trace.get_tracer_provider()
     if _tracers is None or _tracers[0] is not provider:
         _tracers = (provider, provider.get_tracer("turnlog", schema_url=semconv.SCHEMA_URL))
     return _tracers[1]

@@ -27,6 +27,7 @@ from turnlog.identity import Sessions
 from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
 from turnlog.processor import SessionProcessor
+from turnlog.operation import use_provider
 from turnlog.settings import Capture, Settings, read_settings
 
 _log = logging.getLogger("turnlog")
@@ -87,6 +88,7 @@ def init(
         if active is None:
             return
         attach(tracer_provider)
+        use_provider(tracer_provider)
         if instrument:
             from turnlog.instrument import instrument_all
 
@@ -122,6 +124,7 @@ def shutdown() -> None:
     global _active
     if "turnlog.instrument" in sys.modules:
         sys.modules["turnlog.instrument"].uninstrument_all()
+    use_provider(None)
     with _lock:
         active, _active = _active, None
     if active is not None:
@@ -192,8 +195,11 @@ class _Loader(threading.Thread):
             self._load()
 
     def finish(self) -> None:
+        """Stop, and load what has gathered. The thread must be over before the interpreter is: DuckDB aborts the process when a
+        thread is torn out of it. It stops within one bounded transaction."""
         self._done.set()
         if os.getpid() == self._pid:
+            self.join()
             self._load()
 
     def _load(self) -> None:
@@ -203,7 +209,7 @@ class _Loader(threading.Thread):
         try:
             from turnlog.store.loader import load_once
 
-            load_once(self._settings, patience=0)
+            load_once(self._settings, patience=0, stop=self._done)
             self._loaded = journal_bytes(self._settings.journals)
         except Exception as error:  # noqa: BLE001 - another process may be loading; what matters is in the journal
             _log.debug("turnlog did not load its journals this time: %s", error)

@@ -65,7 +65,15 @@ def session_rows(number: int) -> Iterator[dict[str, object]]:
                 action = tool.removesuffix("_file")
                 value = f"sha256:{noise.getrandbits(256):064x}" if action == "write" else ""
                 changes.append(
-                    {"op": "set", "kind": "file", "key": path, "value": value, "tier": "durable", "action": action, "evidence": "declared"}
+                    {
+                        "op": "set",
+                        "kind": "file",
+                        "key": path,
+                        "value": value,
+                        "tier": "durable",
+                        "action": action,
+                        "evidence": "declared",
+                    }
                 )
             yield span(
                 f"execute_tool {tool}",

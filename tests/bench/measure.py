@@ -43,9 +43,7 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._child.stdin is not None and self._child.stdout is not None
         self._child.stdin.close()
         self._child.stdout.close()
@@ -84,10 +82,15 @@ def quartiles(values: Iterable[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def spread(values: Iterable[float], digits: int = 2) -> str:
-    """`1.23 [1.20–1.31]`: the median and the quartiles."""
+def spread(values: Iterable[float]) -> str:
+    """`1.23 [1.20, 1.31]`: the median and the quartiles."""
     low, middle, high = quartiles(values)
-    return f"{middle:,.{digits}f} [{low:,.{digits}f}–{high:,.{digits}f}]"
+    return f"{figure(middle)} [{figure(low)}, {figure(high)}]"
+
+
+def figure(value: float) -> str:
+    """Three digits or so: what a noisy machine can tell."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

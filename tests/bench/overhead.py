@@ -21,6 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from measure import HERE, Block, Worker, interleave, print_machine, print_table, spread
+
 from programs import PROGRAMS
 
 _BLOCK_US = 60_000
@@ -80,12 +81,17 @@ def _spans_per_unit(program: str, workers: Mapping[str, Worker]) -> int:
     return len(next(iter(shapes.values()), [])) or 1
 
 
+_SDK = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+trace.set_tracer_provider(TracerProvider())
+"""
 _IMPORTS = {
-    "nothing": "pass",
-    "the SDK": "from opentelemetry.sdk.trace import TracerProvider; import opentelemetry.trace as t; t.set_tracer_provider(TracerProvider())",
+    "nothing": "",
+    "the SDK": _SDK,
     "turnlog": "import turnlog; turnlog.init()",
     "openai": "import openai",
-    "openai + the SDK": "import openai; from opentelemetry.sdk.trace import TracerProvider; import opentelemetry.trace as t; t.set_tracer_provider(TracerProvider())",
+    "openai + the SDK": f"{_SDK}\nimport openai",
     "openai + turnlog": "import turnlog; turnlog.init(); import openai",
 }
 
@@ -107,7 +113,12 @@ def measure_imports(rounds: int) -> None:
                 child.stdout.close()
                 found[name].append((usage.ru_utime + usage.ru_stime, time.perf_counter() - began))
     rows = []
-    for name, base in (("the SDK", "nothing"), ("turnlog", "nothing"), ("openai + the SDK", "openai"), ("openai + turnlog", "openai")):
+    for name, base in (
+        ("the SDK", "nothing"),
+        ("turnlog", "nothing"),
+        ("openai + the SDK", "openai"),
+        ("openai + turnlog", "openai"),
+    ):
         pairs = list(zip(found[name], found[base], strict=True))[1:]
         rows.append(
             [
@@ -119,7 +130,9 @@ def measure_imports(rounds: int) -> None:
                 modules[name] - modules[base],
             ]
         )
-    print_table("Import and init, whole process", ("import", "against", "added CPU ms", "CPU ratio", "added wall ms", "modules"), rows)
+    print_table(
+        "Import and init, whole process", ("import", "against", "added CPU ms", "CPU ratio", "added wall ms", "modules"), rows
+    )
 
 
 def count_instructions(programs: Sequence[str], variants: Sequence[str]) -> None:

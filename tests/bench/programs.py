@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Unit = Callable[[], object]
 
-_WORDS = ("the parser reads tokens until the buffer is empty and then asks the reader for the next line of input ").split()
+_TEXT = "the parser reads tokens until the buffer is empty and then asks the reader for the next line of input"
+_WORDS = _TEXT.split()
 _ANSWER = "I read the parser and its tests; the buffer is refilled one line too late, so I moved the call up. " * 5
 _TOOL_RESULT = "def parse(source):\n    return [token for token in tokens(source) if token.kind != 'space']\n" * 4
 
@@ -119,7 +120,7 @@ PROGRAMS: dict[str, Callable[[Tracer | None], Unit]] = {
     )
 }
 
-_CHAT_START = {
+_CHAT_START: dict[str, Any] = {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": "openai",
     "gen_ai.request.model": "gpt-5",
@@ -127,7 +128,7 @@ _CHAT_START = {
     "server.address": "model.invalid",
     "server.port": 443,
 }
-_CHAT_END = {
+_CHAT_END: dict[str, Any] = {
     "gen_ai.response.id": "chatcmpl-1",
     "gen_ai.response.model": "gpt-5",
     "gen_ai.response.finish_reasons": ("stop",),
@@ -155,8 +156,7 @@ def _history(count: int) -> list[dict[str, Any]]:
     """Earlier messages of about 700 characters each: 40 of them are 28 kB."""
     roles = ("user", "assistant")
     return [
-        {"role": roles[n % 2], "content": " ".join(_WORDS[(n * 7 + k) % len(_WORDS)] for k in range(140))}
-        for n in range(count)
+        {"role": roles[n % 2], "content": " ".join(_WORDS[(n * 7 + k) % len(_WORDS)] for k in range(140))} for n in range(count)
     ]
 
 
@@ -209,7 +209,9 @@ _USAGE = {
 def _stream_body(pieces: int) -> bytes:
     head = {**_HEAD, "object": "chat.completion.chunk"}
     deltas: list[dict[str, Any]] = [{"content": f"{_WORDS[n % len(_WORDS)]} "} for n in range(pieces)]
-    chunks: list[dict[str, Any]] = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks: list[dict[str, Any]] = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
+    ]
     chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     chunks.append({**head, "choices": [], "usage": _USAGE})
     return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks) + b"data: [DONE]\n\n"
@@ -261,7 +263,11 @@ def _fake_model() -> Any:
                 content=_ANSWER if done else "The parser drops the last line; I read it first.",
                 tool_calls=[] if done else calls,
                 usage_metadata=usage,
-                response_metadata={"id": "chatcmpl-1", "model_name": "gpt-5", "finish_reason": "stop" if done else "tool_calls"},
+                response_metadata={
+                    "id": "chatcmpl-1",
+                    "model_name": "gpt-5",
+                    "finish_reason": "stop" if done else "tool_calls",
+                },
             )
             return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -288,6 +294,7 @@ def _config(tracer: Tracer | None) -> Any:
     """LangChain's config; with a tracer, a handler that makes one plain span per agent run, model call and tool call."""
     if tracer is None:
         return None
+    start_span = tracer.start_span
     from langchain_core.callbacks.base import BaseCallbackHandler
     from opentelemetry.trace import SpanKind, set_span_in_context
 
@@ -301,7 +308,7 @@ def _config(tracer: Tracer | None) -> Any:
         def open(self, run_id: Any, parent_id: Any, name: str, attributes: Any, kind: SpanKind = SpanKind.INTERNAL) -> None:
             parent = self.spans.get(self.parents.get(parent_id, parent_id))
             context = set_span_in_context(parent) if parent is not None else None
-            self.spans[run_id] = tracer.start_span(name, context=context, kind=kind, attributes=attributes)
+            self.spans[run_id] = start_span(name, context=context, kind=kind, attributes=attributes)
 
         def close(self, run_id: Any, attributes: Any = None) -> None:
             self.parents.pop(run_id, None)
@@ -383,8 +390,12 @@ def set_up(variant: str) -> Tracer | None:
         instrument_all()
         return None
     if variant == "official":
-        from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
-        from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
+        from opentelemetry.instrumentation.genai.langchain import (  # type: ignore[import-not-found, unused-ignore]
+            LangChainInstrumentor,
+        )
+        from opentelemetry.instrumentation.genai.openai import (  # type: ignore[import-not-found, unused-ignore]
+            OpenAIInstrumentor,
+        )
 
         OpenAIInstrumentor().instrument(tracer_provider=provider)
         LangChainInstrumentor().instrument(tracer_provider=provider)
@@ -452,8 +463,11 @@ def main() -> None:
         return
     for line in sys.stdin:
         command, number = line.split()
-        answer = {"run": lambda n=number: _run(unit, int(n)), "shape": lambda: _shape(unit), "load": lambda: _load(unit)}
-        print(json.dumps(answer[command]()), flush=True)
+        if command == "run":
+            answer: object = _run(unit, int(number))
+        else:
+            answer = _shape(unit) if command == "shape" else _load(unit)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

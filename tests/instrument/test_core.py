@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 from opentelemetry.instrumentation.utils import suppress_instrumentation
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from instrument.recorder import Recorder, identities
 from turnlog import semconv
@@ -140,9 +142,7 @@ def test_undo_leaves_every_class_exactly_as_it_was(toy: Callable[[], ModuleType]
     module = toy()
     before = [identities(module.Agent), identities(module.Base)]
     instrumentation = apply(*(hook(method) for method in AGENT_METHODS))
-    assert [name for name, value in identities(module.Agent).items() if value != before[0].get(name)] == list(
-        AGENT_METHODS
-    )
+    assert [name for name, value in identities(module.Agent).items() if value != before[0].get(name)] == list(AGENT_METHODS)
     instrumentation.undo()
     assert [identities(module.Agent), identities(module.Base)] == before
 
@@ -172,9 +172,7 @@ def test_after_undo_a_later_import_is_left_alone(toy: Callable[[], ModuleType], 
     assert type(vars(module.Agent)["run"]).__name__ != "function"
 
 
-def test_undo_under_somebody_elses_wrapper_steps_aside(
-    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
-) -> None:
+def test_undo_under_somebody_elses_wrapper_steps_aside(toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder) -> None:
     module = toy()
     instrumentation = apply(hook("run"))
     ours = module.Agent.run
@@ -185,12 +183,26 @@ def test_undo_under_somebody_elses_wrapper_steps_aside(
 
 
 def test_importing_the_instrumentation_imports_no_framework() -> None:
-    code = (
-        "import sys, turnlog.instrument as i; i.instrument_all(); print([m for m in sys.argv[1:] if m in sys.modules])"
-    )
+    code = "import sys, turnlog.instrument as i; i.instrument_all(); print([m for m in sys.argv[1:] if m in sys.modules])"
     names = ["openai", "langchain_core", "langgraph", "duckdb", "opentelemetry.instrumentation.instrumentor"]
     ran = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_zero_code_instrumentors_hook_what_is_imported_and_unhook_it(tmp_path: Path) -> None:
+    code = """
+import openai, langgraph.pregel.main, langchain_core.tools.base
+from turnlog.instrument import LangChainInstrumentor, OpenAIInstrumentor, status
+for instrumentor in (OpenAIInstrumentor(), LangChainInstrumentor()):
+    instrumentor.instrument(skip_dep_check=True)
+    print([each.framework for each in status() if each.hooked])
+    instrumentor.uninstrument()
+print([each.framework for each in status() if each.hooked])
+"""
+    env = {**os.environ, "TURNLOG_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert ran.stdout.splitlines() == ["['openai']", "['langchain', 'langgraph']", "[]"]
+    assert ran.stderr == ""
 
 
 def test_a_version_out_of_range_is_skipped_with_one_line(
@@ -212,9 +224,7 @@ def test_a_missing_target_costs_one_hook_and_a_line_with_its_name(
     instrumentation = apply(hook("renamed"), hook("run"))
     assert module.Agent().run("hi") == "HI"
     assert recorder.names == ["call run"]
-    assert [line.partition(", it")[0] for line in complaints] == [
-        "turnlog: toy: cannot hook toy_framework:Agent.renamed"
-    ]
+    assert [line.partition(", it")[0] for line in complaints] == ["turnlog: toy: cannot hook toy_framework:Agent.renamed"]
     assert instrumentation.status()[3:5] == (True, "not found: toy_framework:Agent.renamed")
 
 
@@ -317,6 +327,38 @@ def test_a_generator_that_is_never_started_is_no_operation(agent: Any, recorder:
     assert recorder.started == 0
 
 
+@pytest.fixture
+def no_collections() -> Iterator[None]:
+    """None but those that the test asks for."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_a_collection_inside_a_span_processor_does_not_end_spans_there(
+    agent: Any, provider: TracerProvider, recorder: Recorder, no_collections: None
+) -> None:
+    class Locked(SpanProcessor):
+        """As any that keeps a plain lock while it works."""
+
+        lock = threading.Lock()
+
+        def on_end(self, span: ReadableSpan) -> None:
+            assert self.lock.acquire(timeout=1)
+            gc.collect()
+            self.lock.release()
+
+    provider.add_span_processor(Locked())
+    cycle: list[Any] = [agent.stream(5)]
+    cycle.append(cycle)
+    next(cycle[0])
+    del cycle
+    agent.run("one")
+    assert recorder.names == ["call run"]
+    agent.run("two")
+    assert sorted(recorder.names) == ["call run", "call run", "call stream"]
+
+
 def test_the_span_is_current_in_the_framework_and_never_in_the_consumer(
     toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
 ) -> None:
@@ -347,9 +389,7 @@ async def test_an_async_generator_keeps_its_whole_protocol(agent: Any, recorder:
     assert recorder.one("call astream").content == {"items": [0, "boom", 1]}
 
 
-async def test_leaving_an_async_generator_early_ends_the_span(
-    agent: Any, recorder: Recorder, complaints: list[str]
-) -> None:
+async def test_leaving_an_async_generator_early_ends_the_span(agent: Any, recorder: Recorder, complaints: list[str]) -> None:
     async for item in agent.astream(5):
         if item == 1:
             break
@@ -391,9 +431,7 @@ def test_suppressed_instrumentation_records_nothing(agent: Any, recorder: Record
     assert recorder.started == 0
 
 
-def test_the_outermost_model_call_owns_the_span(
-    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
-) -> None:
+def test_the_outermost_model_call_owns_the_span(toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder) -> None:
     def start(call: Call) -> Start:
         name = "outer" if call.kwargs else "inner"
         return Start(name, {semconv.SERVER_ADDRESS: name, semconv.GEN_AI_REQUEST_MODEL: name})

@@ -135,9 +135,7 @@ def test_a_turn_of_an_agent_is_one_tree_of_agent_chat_and_tool_spans(
     ]
 
 
-def test_two_turns_of_a_thread_are_two_roots_of_one_conversation(
-    instrumented: Recorder, model: Any, chat: ChatOpenAI
-) -> None:
+def test_two_turns_of_a_thread_are_two_roots_of_one_conversation(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:
     model.script[:] = ["one", "two"]
     agent = create_agent(chat, [], name="a", checkpointer=InMemorySaver())
     for words in ("first", "second"):
@@ -239,9 +237,7 @@ def test_parallel_tools_are_siblings_that_overlap(
     assert inside == [("execute_tool meet", f"inside {name}") for name in "abc"]
 
 
-async def test_async_agents_and_tools_are_recorded_like_sync_ones(
-    instrumented: Recorder, model: Any, chat: ChatOpenAI
-) -> None:
+async def test_async_agents_and_tools_are_recorded_like_sync_ones(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:
     model.script[:] = [Reply(tool_calls=[ToolCall("sleep", {"seconds": 0}, "c1"), ADD]), "done"]
     await create_agent(chat, [sleep, add], name="a").ainvoke(ASK)
     assert sorted(instrumented.tree, key=str) == [
@@ -301,9 +297,7 @@ def test_breaking_out_of_a_stream_ends_every_span(instrumented: Recorder, model:
     ]
 
 
-async def test_breaking_out_of_an_async_stream_ends_every_span(
-    instrumented: Recorder, model: Any, chat: ChatOpenAI
-) -> None:
+async def test_breaking_out_of_an_async_stream_ends_every_span(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:
     model.script[:] = ["one two three", CALLING, "done"]
     async for _ in chat.astream("count"):
         break
@@ -317,9 +311,7 @@ async def test_breaking_out_of_an_async_stream_ends_every_span(
     ]
 
 
-async def test_a_cancelled_turn_ends_all_that_was_running_in_it(
-    instrumented: Recorder, model: Any, chat: ChatOpenAI
-) -> None:
+async def test_a_cancelled_turn_ends_all_that_was_running_in_it(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:
     model.script[:] = [Reply(tool_calls=[ToolCall("sleep", {"seconds": 5})])]
     task = asyncio.create_task(create_agent(chat, [sleep], name="a").ainvoke(ASK))
     while instrumented.started < 3:

@@ -25,11 +25,10 @@ def _run_hidden_sitecustomize() -> None:
 def _record() -> None:
     try:
         import turnlog
+
+        turnlog.init()
     except ImportError as error:
         _say(f"{sys.executable} cannot import turnlog ({error}). Install it there: {sys.executable} -m pip install turnlog")
-        return
-    try:
-        turnlog.init()
     except Exception as error:  # noqa: BLE001 - the program comes first
         _say(f"{type(error).__name__}: {error}")
 

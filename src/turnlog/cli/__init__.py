@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from turnlog.cli.parser import build_parser
+from turnlog.cli.render import complain
 from turnlog.errors import TurnlogError
 
 _MODULES = {
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except TurnlogError as error:
-        return _complain(str(error))
+        return _cannot(str(error))
     except BrokenPipeError:
         # The interpreter flushes once more when it exits; that must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,11 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OSError as error:
-        return _complain(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        return _cannot(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        return _complain(f"the store could not be read: {str(error).splitlines()[0]}. Look at: turnlog doctor")
+        return _cannot(f"the store could not be read: {str(error).splitlines()[0]}. Look at: turnlog doctor")
 
 
 def _split_run(words: list[str]) -> tuple[list[str], list[str]]:
@@ -75,8 +76,6 @@ def _split_run(words: list[str]) -> tuple[list[str], list[str]]:
     return words[:position], words[position:]
 
 
-def _complain(message: str) -> int:
-    from turnlog.cli.render import inert
-
-    sys.stderr.write(f"turnlog: {inert(message)}\n")
+def _cannot(message: str) -> int:
+    complain(message)
     return _CANNOT

@@ -24,19 +24,20 @@ from turnlog.errors import NotFound
 from turnlog.queries import Commit, Database, Decided
 
 SHORT_ID = 7
+_USUAL = 20
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 
 
 def sessions(options: argparse.Namespace) -> int:
     with asking() as db:
         found = queries.sessions(db, options.limit)
-        if not found:
-            queries.find_session(db)
     out = screen()
     if options.json:
         for session in found:
             out.json(record(session))
         return 0
+    if not found:
+        out.line("no session has been recorded yet. Try: turnlog demo")
     rows = [
         (
             Styled(session.session_id, "yellow"),
@@ -50,7 +51,8 @@ def sessions(options: argparse.Namespace) -> int:
         )
         for session in found
     ]
-    out.table(rows, ("SESSION", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
+    if rows:
+        out.table(rows, ("SESSION", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
     return 0
 
 
@@ -58,9 +60,9 @@ def log(options: argparse.Namespace) -> int:
     with asking() as db:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
-        found = queries.log(
-            db, session, limit=options.limit, turn=options.turn, tool=options.tool, failed=options.failed
-        )
+        limit = options.limit or _USUAL
+        found = queries.log(db, session, limit=limit + 1, turn=options.turn, tool=options.tool, failed=options.failed)
+        found, more = found[:limit], len(found) > limit
         inputs = {} if options.json else {turn.turn: turn for turn in queries.turns(db, session)}
     out = screen()
     if options.json:
@@ -76,9 +78,7 @@ def log(options: argparse.Namespace) -> int:
         if commit.turn != shown:
             shown = commit.turn
             turn = inputs[shown]
-            out.line(
-                Styled(f"turn {shown}", "bold"), "  ", Styled(day_time(turn.started_at), "dim"), "  ", turn.input_summary
-            )
+            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(day_time(turn.started_at), "dim"), "  ", turn.input_summary)
         out.line(
             Styled(commit.commit_id[:SHORT_ID], "yellow"),
             f"  {clock(commit.committed_at)}  ",
@@ -86,6 +86,8 @@ def log(options: argparse.Namespace) -> int:
             "  ",
             *what(commit),
         )
+    if more and not options.limit:
+        out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
     return 0
 
 
@@ -120,7 +122,7 @@ def show(options: argparse.Namespace) -> int:
             name: queries.blob(db, digest) if digest else None
             for name, digest in (("input", commit.input_hash), ("output", commit.output_hash))
         }
-    out = screen()
+    out = screen(whole=True)
     if options.json:
         out.json(
             record(commit)
@@ -180,9 +182,9 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
         ("tokens", tokens if commit.input_tokens or commit.output_tokens else ""),
         ("tool call", commit.tool_call_id),
         ("input", commit.input_summary),
-        ("", commit.input_hash),
+        ("input hash", commit.input_hash),
         ("output", commit.output_summary),
-        ("", commit.output_hash),
+        ("output hash", commit.output_hash),
         ("trace", f"{commit.trace_id}  span {commit.span_id}"),
     )
     rows += [(name, value) for name, value in optional if value]
@@ -196,7 +198,7 @@ def _show_decision(out: Screen, decision: Decided | None) -> None:
     rows = (
         ("about", decision.about),
         ("choice", decision.choice),
-        ("reason", f"{decision.reason}  ({decision.reason_source})" if decision.reason else f"({decision.reason_source})"),
+        ("reason", f"{decision.reason}  ({decision.reason_source})" if decision.reason else "none stated"),
         ("instead of", ", ".join(map(str, alternatives)) if isinstance(alternatives, list) else str(alternatives)),
     )
     out.line()

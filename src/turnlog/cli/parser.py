@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
+
+from turnlog import __version__
 
 _EPILOG = """\
 examples:
@@ -24,13 +27,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help="print the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            found = version("turnlog")
-        except PackageNotFoundError:
-            found = "(not installed)"
-        parser._print_message(f"turnlog {found}\n")
+        parser._print_message(f"turnlog {__version__}\n", sys.stdout)
         parser.exit()
 
 
@@ -50,8 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _demo(commands: Any) -> None:
-    command = _command(commands, "demo", "record an offline agent at work, then show the log, the files and a diff")
-    command.add_argument("--dir", metavar="DIR", help="record into this directory")
+    _command(commands, "demo", "record an offline agent at work and ask about it")
 
 
 def _run(commands: Any) -> None:
@@ -77,7 +73,7 @@ Exit code, signals, input and output are the program's own. Python programs that
 
 def _sessions(commands: Any) -> None:
     command = _command(commands, "sessions", "list the recorded sessions, newest first")
-    _limit(command, 20, "sessions")
+    command.add_argument("-n", "--limit", type=_positive, default=20, metavar="N", help="at most N sessions (default: 20)")
     _json(command)
 
 
@@ -95,7 +91,7 @@ examples:
 """,
     )
     _session(command)
-    _limit(command, 20, "commits")
+    command.add_argument("-n", "--limit", type=_positive, default=0, metavar="N", help="at most N commits (default: 20)")
     command.add_argument("--turn", type=_positive, default=0, metavar="N", help="only this turn")
     command.add_argument("--tool", default="", metavar="NAME", help="only calls of this tool")
     command.add_argument("--failed", action="store_true", help="only what did not end well")
@@ -103,8 +99,10 @@ examples:
 
 
 def _show(commands: Any) -> None:
-    command = _command(commands, "show", "show all of one commit: input, output, delta, decision, attributes")
-    command.add_argument("commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)")
+    command = _command(commands, "show", "show everything about one commit")
+    command.add_argument(
+        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+    )
     _session(command)
     _json(command)
 
@@ -121,7 +119,8 @@ examples:
   turnlog diff 4 5             from turn 4 to turn 5; turn 0 is the empty state
 """,
     )
-    command.add_argument("turns", nargs="*", type=_turn, metavar="TURN", help="none, one or two turn numbers")
+    command.add_argument("first", nargs="?", type=_turn, metavar="TURN", help="a turn's number (default: the last)")
+    command.add_argument("second", nargs="?", type=_turn, metavar="TURN", help="with it: from the first to this one")
     _session(command)
     _json(command)
 
@@ -135,7 +134,7 @@ def _files(commands: Any) -> None:
 
 
 def _state(commands: Any) -> None:
-    command = _command(commands, "state", "show the session's state: decisions, facts, files, open work, last failures")
+    command = _command(commands, "state", "show decisions, facts, files, open work and last failures")
     command.add_argument("--turn", type=_positive, default=0, metavar="N", help="as it was after this turn (default: now)")
     _session(command)
     _json(command)
@@ -165,13 +164,15 @@ Statements only read: no writes, no files, no settings.
 
 
 def _doctor(commands: Any) -> None:
-    command = _command(commands, "doctor", "show where the data is, whether any was lost, and which frameworks are recorded")
+    command = _command(commands, "doctor", "show where the data is, what was lost, what is recorded")
     command.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def _path(commands: Any) -> None:
     command = _command(commands, "path", "print where the data is")
-    command.add_argument("what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory")
+    command.add_argument(
+        "what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory"
+    )
 
 
 def _command(commands: Any, name: str, brief: str, **more: Any) -> argparse.ArgumentParser:
@@ -189,12 +190,6 @@ def _command(commands: Any, name: str, brief: str, **more: Any) -> argparse.Argu
 def _session(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: the newest)"
-    )
-
-
-def _limit(command: argparse.ArgumentParser, default: int, noun: str) -> None:
-    command.add_argument(
-        "-n", "--limit", type=_positive, default=default, metavar="N", help=f"at most N {noun} (default: {default})"
     )
 
 

@@ -89,13 +89,18 @@ class Screen:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-def screen(stream: TextIO | None = None) -> Screen:
-    """The standard output (or another stream) as what it is: a terminal with a width, or a pipe."""
-    stream = sys.stdout if stream is None else stream
-    if not stream.isatty():
-        return Screen(stream)
+def screen(*, whole: bool = False) -> Screen:
+    """The standard output as what it is: a terminal with a width, or a pipe. `whole`: long lines are left to the terminal."""
+    if not sys.stdout.isatty():
+        return Screen(sys.stdout)
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Screen(stream, shutil.get_terminal_size().columns, not plain)
+    return Screen(sys.stdout, 0 if whole else shutil.get_terminal_size().columns, not plain)
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    sys.stdout.flush()
+    sys.stderr.write(f"turnlog: {inert(message)}\n")
 
 
 def inert(text: str) -> str:

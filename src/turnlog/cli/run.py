@@ -12,8 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
-from turnlog.cli.render import inert
-from turnlog.errors import MissingExtra
+from turnlog.cli.render import complain
 
 _BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap"
 _NOT_EXECUTABLE, _NOT_FOUND, _USAGE = 126, 127, 2
@@ -22,20 +21,27 @@ _NOT_EXECUTABLE, _NOT_FOUND, _USAGE = 126, 127, 2
 def run(options: argparse.Namespace) -> int:
     program: list[str] = options.program
     if not program:
-        sys.stderr.write("turnlog run: which program? For example: turnlog run python app.py\n")
+        complain("run which program? For example: turnlog run python app.py")
         return _USAGE
     if program[0] in ("-m", "-c") or (program[0].endswith(".py") and Path(program[0]).is_file()):
         program = [sys.executable, *program]
-    sys.stdout.flush()
+    if Path(program[0]).name == "opentelemetry-instrument":
+        # Its own sitecustomize comes first and leads to no other, so ours would silently never run.
+        complain(
+            "opentelemetry-instrument hides turnlog run. Instead: OTEL_TRACES_EXPORTER=turnlog opentelemetry-instrument ..."
+        )
+        return _USAGE
     # Python ignores these two; a program that inherits that would not die of a closed pipe as it does without us.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvpe(program[0], program, _environment(options))  # noqa: S606 - the user's own command
     except FileNotFoundError:
-        return _complain(f"command not found: {program[0]}", _NOT_FOUND)
+        complain(f"command not found: {program[0]}")
+        return _NOT_FOUND
     except OSError as error:
-        return _complain(f"cannot run {program[0]}: {error.strerror}", _NOT_EXECUTABLE)
+        complain(f"cannot run {program[0]}: {error.strerror}")
+        return _NOT_EXECUTABLE
 
 
 def _environment(options: argparse.Namespace) -> dict[str, str]:
@@ -51,16 +57,7 @@ def _environment(options: argparse.Namespace) -> dict[str, str]:
     return environment
 
 
-def demo(options: argparse.Namespace) -> int:
-    try:
-        from turnlog.demo import agent
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "turnlog":
-            raise
-        raise MissingExtra(f"the demo needs {error.name}: pip install 'turnlog[demo]'") from error
-    return int(agent.main(Path(options.dir).expanduser().absolute() if options.dir else None))
+def demo(_: argparse.Namespace) -> int:
+    from turnlog.demo import agent
 
-
-def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"turnlog: {inert(message)}\n")
-    return code
+    return agent.main()

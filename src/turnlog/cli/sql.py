@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from turnlog.cli.asking import asking
-from turnlog.cli.render import Screen, count, inert, screen, to_json
+from turnlog.cli.render import Screen, complain, count, inert, screen, to_json
 from turnlog.errors import TurnlogError
 from turnlog.store import sandbox, schema
 from turnlog.store.sandbox import Answer
@@ -51,8 +51,7 @@ def _write(out: Screen, answer: Answer, options: argparse.Namespace) -> None:
     else:
         out.table([[_cell(value) for value in row] for row in answer.rows], answer.columns)
     if answer.more:
-        out.stream.flush()
-        sys.stderr.write(f"turnlog: only the first {count(len(answer.rows), 'row')} of more; -n 0 shows all\n")
+        complain(f"only the first {count(len(answer.rows), 'row')} of more; -n 0 shows all")
 
 
 def _write_csv(out: Screen, answer: Answer) -> None:
@@ -79,36 +78,30 @@ def _prompt(options: argparse.Namespace) -> int:
     while True:
         try:
             line = input("   ...> " if lines else "turnlog> ")
+            if not lines and line.strip() == ".quit":
+                return 0
+            if not lines and line.startswith("."):
+                _answer_dot(out, line.strip())
+                continue
+            lines += [line] if line.strip() else []
+            if lines and (not line.strip() or line.rstrip().endswith(";")):
+                statement, lines = "\n".join(lines), []
+                _write(out, _ask(statement, options), options)
         except EOFError:
             out.line()
             return 0
         except KeyboardInterrupt:
             lines = []
             out.line()
-            continue
-        if not lines and line.strip() == ".quit":
-            return 0
-        if not lines and line.startswith("."):
-            _answer_dot(out, line.strip())
-            continue
-        lines += [line] if line.strip() else []
-        if lines and (not line.strip() or line.rstrip().endswith(";")):
-            _answer_one(out, "\n".join(lines), options)
-            lines = []
-
-
-def _answer_one(out: Screen, statement: str, options: argparse.Namespace) -> None:
-    try:
-        _write(out, _ask(statement, options), options)
-    except TurnlogError as error:
-        out.line(f"turnlog: {error}")
-    except KeyboardInterrupt:
-        out.line("stopped")
+        except TurnlogError as error:
+            complain(str(error))
 
 
 def _answer_dot(out: Screen, word: str) -> None:
     if word == ".tables":
-        out.table([(f"{question.name}{question.parameters}", question.row) for question in schema.questions()])
+        out.table(
+            [(f"{question.name}{question.parameters.replace('p_', '')}", question.row) for question in schema.questions()]
+        )
     elif word == ".help":
         out.block(_HELP, indent="")
     else:

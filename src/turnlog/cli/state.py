@@ -8,8 +8,8 @@ from itertools import groupby
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.log import SHORT_ID, failure
-from turnlog.cli.render import Screen, Styled, Text, count, day_time, record, screen, short
-from turnlog.queries import Commit, Difference, Entry, Failed, Pending, TurnDiff
+from turnlog.cli.render import Screen, Styled, Text, day_time, record, screen, short
+from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
 _ALL_TURNS = 2**31
 _LAST_FAILURES = 5
@@ -33,7 +33,7 @@ def state(options: argparse.Namespace) -> int:
     out.line(Styled(f"session {session}", "dim"), Styled(f"  after turn {turn or newest}", "dim"))
     _show_entries(out, [entry for entry in entries if turn or entry.kind != "pending"])
     _show_pending(out, pending)
-    _show_failures(out, failures, f"last {count(len(failures), 'failure')}")
+    _show_failures(out, failures, "last failures")
     return 0
 
 
@@ -88,52 +88,59 @@ def files(options: argparse.Namespace) -> int:
     since = max(1, turns - last + 1)
     span = f"turn {turns}" if since == turns else f"turns {since} to {turns}"
     out.line(Styled(f"session {session}  {span}", "dim"))
-    if options.all:
-        rows = [
-            (t.key, t.kind, t.last_action, f"turn {t.turn}", count(t.touches, "touch").replace("touchs", "touches"))
-            + (t.evidence or "-", day_time(t.changed_at), _source(t.tool, t.commit_id))
-            for t in touched
-        ]
+    if modified:
+        out.table([_file_row(row) for row in modified], ("FILE", "LAST", "TURN", "CHANGES", "EVIDENCE", "WHEN", "BY"))
+    elif touched:
+        titles = ("WHAT", "KIND", "LAST", "TURN", "TOUCHES", "EVIDENCE", "WHEN", "BY")
+        out.table([_touched_row(row) for row in touched], titles)
     else:
-        rows = [
-            (f.path, f.last_action, f"turn {f.turn}", count(f.modifications, "change"), f.evidence or "-", day_time(f.changed_at))
-            + (_source(f.tool, f.commit_id),)
-            for f in modified
-        ]
-    if not rows:
         out.line("nothing touched" if options.all else "no files modified")
-    out.table(rows)
     return 0
+
+
+def _file_row(row: ModifiedFile) -> tuple[Text, ...]:
+    rest = (f"{row.modifications:,}", row.evidence or "-", day_time(row.changed_at), _source(row.tool, row.commit_id))
+    return (row.path, row.last_action, str(row.turn), *rest)
+
+
+def _touched_row(row: Touched) -> tuple[Text, ...]:
+    rest = (f"{row.touches:,}", row.evidence or "-", day_time(row.changed_at), _source(row.tool, row.commit_id))
+    return (row.key, row.kind, row.last_action, str(row.turn), *rest)
 
 
 def diff(options: argparse.Namespace) -> int:
     with asking() as db:
         session = queries.find_session(db, options.session)
-        before, after = _sides(options.turns, queries.last_turn(db, session))
+        before, after = _sides(options.first, options.second, queries.last_turn(db, session))
+        known_turn(db, session, after)
         found = queries.diff(db, session, before, after)
     out = screen()
     if options.json:
         out.json(record(found))
         return 0
     out.line(Styled(f"session {session}", "dim"), "  ", Styled(f"turn {before} -> turn {after}", "bold"))
-    _show_differences(out, found.differences)
+    _show_differences(out, found)
     _show_decisions(out, found)
     _show_failures(out, found.failures, "failures")
     return 0
 
 
-def _sides(turns: list[int], newest: int) -> tuple[int, int]:
-    if len(turns) == 2:
-        return turns[0], turns[1]
-    after = turns[0] if turns else newest
+def _sides(first: int | None, second: int | None, newest: int) -> tuple[int, int]:
+    if first is not None and second is not None:
+        return first, second
+    after = newest if first is None else first
     return max(after - 1, 0), after
 
 
-def _show_differences(out: Screen, differences: list[Difference]) -> None:
-    if not differences:
+def _show_differences(out: Screen, found: TurnDiff) -> None:
+    if not found.differences:
         out.line("no difference")
+    # What a model chose in one call is an entry under the call's own id; below, the same choice comes with its reason.
+    told = {decided.commit_id for decided in found.decisions if not decided.about}
     rows: list[tuple[Text, ...]] = [
-        (_MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id)) for row in differences
+        (_MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id))
+        for row in found.differences
+        if not (row.kind == "decision" and row.change == "added" and row.commit_id in told)
     ]
     out.table(rows)
 

@@ -18,6 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from turnlog import semconv
+from turnlog.instrument.late import end, end_late
 from turnlog.operation import Operation
 from turnlog.semconv import GenAiOperation
 
@@ -88,9 +89,7 @@ class Account:
         self._complaints: set[str] = set()
 
     def start(self, start: Start, parent: Context | None = None) -> Operation:
-        return Operation.start(
-            start.name, start.attributes, start.content, kind=start.kind, parent=parent, tracer=self.tracer
-        )
+        return Operation.start(start.name, start.attributes, start.content, kind=start.kind, parent=parent, tracer=self.tracer)
 
     def ask(self, place: str, function: Callable[..., Any], *args: Any, default: Any = None) -> Any:
         """Our own code on the application's path: a failure costs its answer and one log line per place."""
@@ -111,7 +110,7 @@ def finish_operation(operation: Operation, error: BaseException | None) -> None:
     # A generator that is left early was not a failure of the operation: what was read stands.
     if error is not None and not isinstance(error, GeneratorExit):
         operation.fail(error)
-    operation.end()
+    end(operation)
 
 
 def learn(operation: Operation, facts: Facts) -> None:
@@ -144,9 +143,7 @@ class Frame:
         if self._context is not None:
             self._token = otel.attach(self._context)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._token is not None:
             token, self._token = self._token, None
             otel.detach(token)
@@ -159,6 +156,10 @@ class Frame:
 
     def finish(self, error: BaseException | None = None) -> None:
         pass
+
+    def __del__(self) -> None:
+        """Whoever abandons a stream does not tell."""
+        self.finish()
 
 
 class Run(Frame):
@@ -198,10 +199,6 @@ class Run(Frame):
             self._learn(self._ask(self._collector.facts))
         self._ask(finish_operation, self.operation, error)
 
-    def __del__(self) -> None:
-        """Whoever abandoned the stream will not tell us."""
-        self.finish()
-
     def _learn(self, facts: Facts | None) -> None:
         if facts is not None:
             self._ask(learn, self.operation, facts)
@@ -235,9 +232,7 @@ class Scope(Frame):
             self._untaken = _scope.set(self)
         super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         super().__exit__(kind, error, trace)
         if self._untaken is not None:
             token, self._untaken = self._untaken, None
@@ -265,6 +260,7 @@ class Scope(Frame):
 
 
 def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
+    account.ask("ending abandoned spans", end_late)
     if suppressed():
         return None
     account.calls += 1

@@ -19,6 +19,7 @@ from opentelemetry.trace import Tracer
 
 from turnlog.instrument.calls import Account, Call, Hook
 from turnlog.instrument.drivers import driver_for
+from turnlog.instrument.late import end_late, watch_collections
 
 _log = logging.getLogger("turnlog")
 _ABSENT = object()
@@ -75,11 +76,12 @@ class Instrumentation:
             self._parts.setdefault(extension.module, []).append((extension.module, install))
 
     def apply(self, tracer: Tracer | None = None) -> None:
-        self._account.tracer = tracer
         if self.active:
             return
         self.active = True
+        self._account.tracer = tracer
         self._missing.clear()
+        watch_collections()
         for module in self._parts:
             if module in sys.modules:
                 self._apply_to(module)
@@ -92,6 +94,7 @@ class Instrumentation:
         self.active = False
         while self._undo:
             self._undo.pop()()
+        end_late()
 
     def status(self) -> FrameworkStatus:
         installed = _installed_version(self.framework.requires)

@@ -88,9 +88,7 @@ def _drive_async_generator(hook: Hook, account: Account, wrapped: Callable[..., 
     return _generate_async(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
 
 
-async def _generate_async(
-    start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]
-) -> AsyncGenerator[Any, Any]:
+async def _generate_async(start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
     frame = start() or Frame()
     step: Awaitable[Any] = generator.asend(None)
     while True:

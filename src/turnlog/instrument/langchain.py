@@ -81,8 +81,9 @@ class _Callbacks:
         if _is_agent(metadata, name, above, graph):
             agent = metadata.get("lc_agent_name") or name
             content = {semconv.GEN_AI_INPUT_MESSAGES: given} if (given := agent_input(inputs)) else {}
-            start = _start(GenAiOperation.INVOKE_AGENT, agent, metadata, {semconv.GEN_AI_AGENT_NAME: agent}, content)
-            self.runs.enter(run_id, parent_run_id, start, graph)
+            named = {semconv.GEN_AI_AGENT_NAME: agent}
+            start = _start(GenAiOperation.INVOKE_AGENT, agent, metadata, above, named, content)
+            self.runs.enter(run_id, above, start, graph)
         elif above is not None:
             self.runs.join(run_id, above)
 
@@ -118,8 +119,9 @@ class _Callbacks:
             semconv.GEN_AI_REQUEST_STREAM: given.get("stream") or None,
         }
         content = {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message)}
-        start = _start(GenAiOperation.CHAT, model, metadata, attributes, content, SpanKind.CLIENT)
-        self.runs.enter(run_id, parent_run_id, start, scope)
+        above = self.runs[parent_run_id]
+        start = _start(GenAiOperation.CHAT, model, metadata, above, attributes, content, SpanKind.CLIENT)
+        self.runs.enter(run_id, above, start, scope)
 
     @_guarded
     def on_llm_end(self, response: Any, *, run_id: UUID, **_: Any) -> None:
@@ -152,8 +154,9 @@ class _Callbacks:
             semconv.GEN_AI_TOOL_CALL_ID: scope.call.kwargs.get("tool_call_id") if scope else None,
         }
         content = {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: input_str if inputs is None else inputs}
-        start = _start(GenAiOperation.EXECUTE_TOOL, name, metadata or {}, attributes, content)
-        self.runs.enter(run_id, parent_run_id, start, scope)
+        above = self.runs[parent_run_id]
+        start = _start(GenAiOperation.EXECUTE_TOOL, name, metadata or {}, above, attributes, content)
+        self.runs.enter(run_id, above, start, scope)
 
     @_guarded
     def on_tool_end(self, output: Any, *, run_id: UUID, **_: Any) -> None:
@@ -183,15 +186,17 @@ def _start(
     operation: GenAiOperation,
     subject: str,
     metadata: Json,
+    above: OpenRun | None,
     attributes: Json,
     content: Json,
     kind: SpanKind = SpanKind.INTERNAL,
 ) -> Start:
     thread = metadata.get("thread_id")
+    outer_agent = above.attributes.get(semconv.GEN_AI_AGENT_NAME) if above else None
     common = {
         semconv.GEN_AI_OPERATION_NAME: operation.value,
         semconv.GEN_AI_CONVERSATION_ID: None if thread is None else str(thread),
-        semconv.GEN_AI_AGENT_NAME: metadata.get("lc_agent_name"),
+        semconv.GEN_AI_AGENT_NAME: metadata.get("lc_agent_name") or outer_agent,
     }
     known = {key: value for key, value in {**common, **attributes}.items() if value is not None}
     return Start(f"{operation} {subject}".rstrip(), known, content, kind)
@@ -219,7 +224,7 @@ def _install(tracers: ModuleType, account: Account) -> Undo:
 
 LANGCHAIN = Framework(
     "langchain",
-    requires="langchain-core >= 1.0, < 2",
+    requires="langchain-core >= 1.4, < 2",
     hooks=(
         *(
             Hook(f"langchain_core.language_models.chat_models:BaseChatModel.{method}", GenAiOperation.CHAT)
@@ -232,7 +237,7 @@ LANGCHAIN = Framework(
 
 LANGGRAPH = Framework(
     "langgraph",
-    requires="langgraph >= 1.0, < 2",
+    requires="langgraph >= 1.2, < 2",
     hooks=tuple(
         Hook(f"langgraph.pregel.main:Pregel.{method}", GenAiOperation.INVOKE_AGENT) for method in ("stream", "astream")
     ),

@@ -118,9 +118,7 @@ def _message(
     for block in [content] if isinstance(content, str) else content or ():
         parts += _parts(block)
     for call in calls:
-        parts.append(
-            {"type": "tool_call", "id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
-        )
+        parts.append({"type": "tool_call", "id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")})
     return {"role": role, "parts": parts}
 
 

@@ -136,7 +136,7 @@ def _finish_when_closed(run: Run, response: Any) -> None:
 
 OPENAI = Framework(
     "openai",
-    requires="openai >= 2.0, < 4",
+    requires="openai >= 2.26, < 4",
     hooks=tuple(
         Hook(
             f"openai._base_client:{client}.request",

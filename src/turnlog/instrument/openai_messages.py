@@ -42,9 +42,7 @@ def chat_facts(completion: Any) -> Facts:
         parts = _text_parts(message.content or message.refusal, getattr(message, "reasoning_content", None))
         for call in message.tool_calls or ():
             called = getattr(call, "function", None) or call.custom
-            parts.append(
-                _call(call.id, called.name, getattr(called, "arguments", None) or getattr(called, "input", ""))
-            )
+            parts.append(_call(call.id, called.name, getattr(called, "arguments", None) or getattr(called, "input", "")))
         messages.append(_answer(parts, choice.finish_reason))
     return _facts(completion.id, completion.model, _chat_usage(completion.usage), messages)
 
@@ -156,9 +154,7 @@ def _chat_usage(usage: Any) -> dict[str, Any]:
         semconv.GEN_AI_USAGE_INPUT_TOKENS: usage.prompt_tokens,
         semconv.GEN_AI_USAGE_OUTPUT_TOKENS: usage.completion_tokens,
         semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: getattr(usage.prompt_tokens_details, "cached_tokens", None),
-        semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: getattr(
-            usage.completion_tokens_details, "reasoning_tokens", None
-        ),
+        semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: getattr(usage.completion_tokens_details, "reasoning_tokens", None),
     }
 
 

@@ -48,8 +48,7 @@ class Runs:
         """The operation that a run is, or is in."""
         return self._open.get(run_id) if run_id is not None else None
 
-    def enter(self, run_id: UUID, parent_id: UUID | None, start: Start, scope: Scope | None) -> None:
-        above = self[parent_id]
+    def enter(self, run_id: UUID, above: OpenRun | None, start: Start, scope: Scope | None) -> None:
         operation = self._account.start(start, above.parent_context() if above else None)
         self._add(run_id, OpenRun(run_id, operation, start.attributes, above), above)
         if scope is not None:
@@ -58,9 +57,7 @@ class Runs:
     def join(self, run_id: UUID, above: OpenRun) -> None:
         self._add(run_id, above, above)
 
-    def leave(
-        self, run_id: UUID, error: BaseException | None = None, facts: Callable[[], Facts | None] | None = None
-    ) -> None:
+    def leave(self, run_id: UUID, error: BaseException | None = None, facts: Callable[[], Facts | None] | None = None) -> None:
         run = self._open.pop(run_id, None)
         if run is None:
             return

@@ -1,7 +1,7 @@
 """The frame: how rows lie in a journal file, and how they are found again after a crash.
 
-A frame is a header (magic, payload length, CRC-32, row count) and newline-delimited JSON. Whoever reads checks the CRC,
-stops at a frame that is not whole yet, and steps over bytes that are no frame.
+A frame is a header (magic, payload length, CRC-32 of payload and row count, row count) and newline-delimited JSON.
+Whoever reads checks the CRC, stops at a frame that is not whole yet, and steps over bytes that are no frame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ class Frame(NamedTuple):
 
 
 def encode_frame(payload: bytes, rows: int) -> bytes:
-    return _HEADER.pack(MAGIC, len(payload), zlib.crc32(payload), rows) + payload
+    return _HEADER.pack(MAGIC, len(payload), _checksum(payload, rows), rows) + payload
+
+
+def _checksum(payload: bytes, rows: int) -> int:
+    return zlib.crc32(payload, rows)
 
 
 def read_frames(data: bytes, base: int, complete: bool) -> Iterator[Frame]:
@@ -48,7 +52,7 @@ def read_frames(data: bytes, base: int, complete: bool) -> Iterator[Frame]:
                     following = data.find(MAGIC, position + 1)
                     if following < 0 and not complete:
                         return
-                elif zlib.crc32(payload) == checksum and rows:
+                elif _checksum(payload, rows) == checksum and rows:
                     yield Frame(base + position, base + end, rows, payload)
                     position = end
                     continue

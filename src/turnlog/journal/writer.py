@@ -36,7 +36,8 @@ class JournalWriter:
         _writers.add(self)
 
     def _start_over(self) -> None:
-        self._lock = threading.Lock()
+        # Re-entrant: a garbage collection inside append can end a span, which appends.
+        self._lock = threading.RLock()
         self._process: Process | None = None
         self._file = -1
         self._size = 0

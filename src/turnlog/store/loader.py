@@ -6,6 +6,7 @@ what is loaded, and a journal is deleted only when its writer is gone and all of
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -46,8 +47,10 @@ def load(settings: Settings, patience: float, progress: Callable[[LoadReport], N
         time.sleep(_PAUSE)
 
 
-def load_once(settings: Settings, patience: float, report: LoadReport | None = None) -> bool:
-    """One stretch under the lock, bounded in time; true when there is more to load."""
+def load_once(
+    settings: Settings, patience: float, report: LoadReport | None = None, stop: threading.Event | None = None
+) -> bool:
+    """One stretch under the lock, bounded in time; true when there is more to load. `stop` ends it after the chunk at hand."""
     report = LoadReport() if report is None else report
     with Store(settings).writing(patience) as db:
         started = time.monotonic()
@@ -58,7 +61,7 @@ def load_once(settings: Settings, patience: float, report: LoadReport | None = N
             if not taken.frames and not taken.bad:
                 break
             _load_chunk(db, settings, taken, report)
-            if time.monotonic() - started > _HOLD:
+            if time.monotonic() - started > _HOLD or (stop is not None and stop.is_set()):
                 return True
         _finish(db, settings, journals, read_to, report)
     return False

@@ -42,27 +42,29 @@ def lock_down(db: duckdb.DuckDBPyConnection) -> None:
 def answer(db: duckdb.DuckDBPyConnection, statement: str, *, rows: int | None = ROWS, seconds: float = SECONDS) -> Answer:
     """Run exactly one reading statement on a locked-down connection; at most so many rows (None: all) and seconds."""
     parsed = _only_statement(db, statement)
-    # A thread, because DuckDB holds back Ctrl-C for as long as the statement runs; this one can wait for both and interrupt.
-    found: list[Answer] = []
-    failed: list[BaseException] = []
-    worker = threading.Thread(target=_attempt, args=(db, parsed, rows, found, failed), daemon=True)
-    worker.start()
+    # A thread, because DuckDB holds back Ctrl-C for as long as the statement runs; an event, because a `join` that Ctrl-C
+    # breaks off takes the thread for ended.
+    attempt = _Attempt()
+    threading.Thread(target=attempt.run, args=(db, parsed, rows), daemon=True).start()
     try:
-        worker.join(seconds)
-        late = worker.is_alive()
+        in_time = attempt.done.wait(seconds)
     except KeyboardInterrupt:
-        db.interrupt()
-        worker.join()
+        _stop(db, attempt)
         raise
-    if late:
-        db.interrupt()
-        worker.join()
+    if not in_time:
+        _stop(db, attempt)
         raise StatementRefused(
-            f"the statement ran for {seconds:g} s and was stopped. Narrow it (a session, a turn, a limit) or give it longer: --timeout"
+            f"the statement ran for {seconds:g} s and was stopped. "
+            "Narrow it (a session, a turn, a limit) or give it longer: --timeout"
         )
-    if failed:
-        raise _refusal(failed[0]) from failed[0]
-    return found[0]
+    if isinstance(attempt.result, BaseException):
+        raise _refusal(attempt.result) from attempt.result
+    return attempt.result
+
+
+def _stop(db: duckdb.DuckDBPyConnection, attempt: _Attempt) -> None:
+    db.interrupt()
+    attempt.done.wait()
 
 
 def _only_statement(db: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
@@ -87,25 +89,28 @@ def _kind(statement: duckdb.Statement) -> str:
         return "of another kind"
 
 
-def _attempt(
-    db: duckdb.DuckDBPyConnection,
-    statement: duckdb.Statement,
-    rows: int | None,
-    found: list[Answer],
-    failed: list[BaseException],
-) -> None:
-    try:
-        # A CTE with INSERT parses as SELECT and would run; a read-only transaction refuses it.
-        db.execute("begin transaction read only")
+class _Attempt:
+    """One run of a statement, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.result: Answer | BaseException = Answer([], [], False)
+
+    def run(self, db: duckdb.DuckDBPyConnection, statement: duckdb.Statement, rows: int | None) -> None:
         try:
-            db.execute(statement)
-            columns = [str(column[0]) for column in db.description or ()]
-            fetched = db.fetchall() if rows is None else db.fetchmany(rows + 1)
-            found.append(Answer(columns, fetched[:rows], rows is not None and len(fetched) > rows))
+            # A CTE with INSERT parses as SELECT and would run; a read-only transaction refuses it.
+            db.execute("begin transaction read only")
+            try:
+                db.execute(statement)
+                columns = [str(column[0]) for column in db.description or ()]
+                fetched = db.fetchall() if rows is None else db.fetchmany(rows + 1)
+                self.result = Answer(columns, fetched[:rows], rows is not None and len(fetched) > rows)
+            finally:
+                db.execute("rollback")
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            self.result = error
         finally:
-            db.execute("rollback")
-    except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-        failed.append(error)
+            self.done.set()
 
 
 def _refusal(error: BaseException) -> BaseException:

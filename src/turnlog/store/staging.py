@@ -78,6 +78,9 @@ def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]
             {"path": str(path), "columns": {"process_id": "VARCHAR", **_COLUMNS}, "lenient": not strict},
         )
     db.execute(schema.sql("stage.sql"))
+    (found,) = db.execute("select count(*) from staged").fetchall()[0]
+    if strict and found != sum(frame.rows for _, frame in frames):
+        raise duckdb.InvalidInputException("a frame does not hold the rows that it says")
 
 
 def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Taken:

@@ -54,7 +54,9 @@ from tail.raw.deltas;
 create view raw.blobs as
 from store.raw.blobs
 union all
-from tail.raw.blobs;
+select *
+from tail.raw.blobs
+where hash not in (select hash from store.raw.blobs);
 
 create view raw.losses as
 from store.raw.losses

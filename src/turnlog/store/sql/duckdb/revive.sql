@@ -32,7 +32,3 @@ from (
     group by session_key
 ) as u
 where x.session_key = u.session_key;
-
-update raw.processes
-set gone = false
-where process_id in (select process_id from staged);

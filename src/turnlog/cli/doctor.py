@@ -1,0 +1,276 @@
+"""`turnlog doctor`: where the data is, what was lost, what is in force, what would be recorded.
+
+It only looks: nothing is loaded, created or repaired. It answers without a store, with a busy one and with a broken one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from turnlog import queries
+from turnlog.cli.render import Screen, Styled, Text, count, day_time, record, screen, size
+from turnlog.errors import TurnlogError
+from turnlog.journal.reader import list_journals
+from turnlog.settings import Settings, read_settings
+from turnlog.store import Store
+
+_PATIENCE = 3.0
+_PACKAGES = ("turnlog", "duckdb", "opentelemetry-api", "opentelemetry-sdk", "opentelemetry-instrumentation")
+_VARIABLES = {
+    "TURNLOG_DIR": "directory",
+    "TURNLOG_SESSION": "session",
+    "TURNLOG_CAPTURE": "capture",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "content_on_spans",
+    "TURNLOG_HASH_KEY": "hash_key",
+    "TURNLOG_DISABLED": "disabled",
+    "TURNLOG_FSYNC": "fsync",
+    "TURNLOG_LOAD_INTERVAL": "load_interval",
+    "TURNLOG_ROTATE_MB": "rotate_bytes",
+    "TURNLOG_PATIENCE": "patience",
+    "OTEL_TRACES_EXPORTER": "exporters",
+}
+
+
+class Totals(NamedTuple):
+    sessions: int
+    spans: int
+    commits: int
+    failures: int
+
+
+class Journal(NamedTuple):
+    name: str
+    live: bool
+    size: int
+    unloaded: int
+
+
+class Setting(NamedTuple):
+    variable: str
+    value: str
+    is_default: bool
+
+
+class Framework(NamedTuple):
+    framework: str
+    requires: str
+    installed: str
+    verdict: str
+
+
+class Report(NamedTuple):
+    """All that doctor knows. `unreadable` says why the store could not be asked; the store's facts are then empty."""
+
+    versions: dict[str, str]
+    python: str
+    directory: str
+    database: str
+    database_size: int
+    schema: int
+    unreadable: str
+    totals: Totals | None
+    journals: list[Journal]
+    losses: list[queries.Loss]
+    set_aside: int
+    set_aside_size: int
+    settings: list[Setting]
+    frameworks: list[Framework]
+    frameworks_unknown: str
+    warnings: list[str]
+
+
+def doctor(options: argparse.Namespace) -> int:
+    report = examine(read_settings())
+    out = screen(whole=True)
+    if options.json:
+        out.json(record(report) | {"totals": record(report.totals) if report.totals else None})
+    else:
+        _show(out, report)
+    return 1 if report.unreadable else 0
+
+
+def examine(settings: Settings) -> Report:
+    schema, totals, losses, loaded, unreadable = _ask(settings)
+    journals = [
+        Journal(found.path.name, not found.finished, found.size, max(0, found.size - loaded.get(found.path.name, 0)))
+        for found in list_journals(settings.journals)
+    ]
+    set_aside = [_bytes(path) for path in settings.set_aside.glob("*")]
+    frameworks, frameworks_unknown = _frameworks()
+    report = Report(
+        versions=dict(_versions()),
+        python=sys.executable,
+        directory=str(settings.directory),
+        database=str(settings.database),
+        database_size=_bytes(settings.database),
+        schema=schema,
+        unreadable=unreadable,
+        totals=totals,
+        journals=journals,
+        losses=losses,
+        set_aside=len(set_aside),
+        set_aside_size=sum(set_aside),
+        settings=_settings(settings),
+        frameworks=frameworks,
+        frameworks_unknown=frameworks_unknown,
+        warnings=[],
+    )
+    return report._replace(warnings=list(_warnings(report, settings)))
+
+
+class _Asked(NamedTuple):
+    schema: int
+    totals: Totals | None
+    losses: list[queries.Loss]
+    loaded: dict[str, int]
+    unreadable: str
+
+
+def _ask(settings: Settings) -> _Asked:
+    if not settings.directory.exists():
+        # Opening the store would create it; a look must not.
+        return _Asked(0, Totals(0, 0, 0, 0), [], {}, "")
+    try:
+        with Store(settings).reading(min(settings.patience, _PATIENCE)) as db:
+            schema = 0
+            if settings.database.exists():
+                schema = int(db.execute("select value from store.turnlog_meta where name = 'schema'").fetchall()[0][0])
+            totals = Totals(
+                *db.execute(
+                    "select count(*), coalesce(sum(span_count), 0)::bigint, coalesce(sum(commit_count), 0)::bigint, "
+                    "coalesce(sum(failure_count), 0)::bigint from raw.sessions"
+                ).fetchall()[0]
+            )
+            loaded = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
+            return _Asked(schema, totals, queries.losses(db), loaded, "")
+    except TurnlogError as error:
+        return _Asked(0, None, [], {}, str(error))
+    except (duckdb.Error, OSError) as error:
+        why = str(error).splitlines()[0]
+        return _Asked(
+            0,
+            None,
+            [],
+            {},
+            f"{settings.database} cannot be read: {why}. Move it away: mv '{settings.database}' '{settings.database}.bad'",
+        )
+
+
+def _warnings(report: Report, settings: Settings) -> Iterator[str]:
+    if report.unreadable:
+        yield report.unreadable
+    for loss in report.losses:
+        yield f"{count(loss.lost, 'row')} lost: {loss.reason} (last {day_time(loss.last_at)})"
+    if report.set_aside:
+        pieces = count(report.set_aside, "unreadable piece")
+        yield f"{pieces} of journals set aside in {settings.set_aside} ({size(report.set_aside_size)})"
+    if settings.disabled:
+        yield "recording is switched off by TURNLOG_DISABLED or OTEL_SDK_DISABLED"
+    for framework in report.frameworks:
+        if framework.verdict.startswith("not recorded"):
+            yield f"{framework.framework} {framework.installed} is not recorded: outside {framework.requires}"
+
+
+def _settings(settings: Settings) -> list[Setting]:
+    defaults = Settings(directory=settings.directory)
+    found = []
+    for variable, name in _VARIABLES.items():
+        value: Any = getattr(settings, name)
+        if name == "hash_key":
+            shown = "set" if value else ""
+        elif name == "rotate_bytes":
+            shown = f"{value / 1024 / 1024:g}"
+        elif name == "exporters":
+            shown = ",".join(value)
+        elif isinstance(value, bool):
+            shown = "true" if value else "false"
+        else:
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+        found.append(Setting(variable, shown, name != "directory" and value == getattr(defaults, name)))
+    return found
+
+
+def _frameworks() -> tuple[list[Framework], str]:
+    try:
+        from packaging.requirements import Requirement
+
+        from turnlog import instrument
+
+        return [
+            Framework(found.framework, found.requires, found.installed, _verdict(Requirement(found.requires), found.installed))
+            for found in instrument.status()
+        ], ""
+    except Exception as error:  # noqa: BLE001 - a broken framework or SDK is what doctor is asked about
+        return [], f"{type(error).__name__}: {error}"
+
+
+def _verdict(requirement: Any, installed: str) -> str:
+    if not installed:
+        return "not installed"
+    return "recorded" if requirement.specifier.contains(installed, prereleases=True) else "not recorded: untested version"
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "python", sys.version.split()[0]
+    for package in _PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, ""
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _show(out: Screen, report: Report) -> None:
+    out.line(Styled("data", "bold"))
+    out.table(_data_rows(report), indent="  ")
+    out.line(Styled("settings", "bold"))
+    out.table(
+        [(s.variable, s.value or "-", Styled("default" if s.is_default else "", "dim")) for s in report.settings], indent="  "
+    )
+    out.line(Styled("frameworks", "bold"), Styled(f" as {report.python} has them", "dim"))
+    if report.frameworks_unknown:
+        out.line("  cannot tell: ", report.frameworks_unknown)
+    out.table([(f.framework, f.requires, f.installed or "-", f.verdict) for f in report.frameworks], indent="  ")
+    out.line(Styled("versions", "bold"))
+    out.table([(name, found or "not installed") for name, found in report.versions.items()], indent="  ")
+    for warning in report.warnings:
+        out.line(Styled("warning: ", "yellow bold"), warning)
+    if not report.warnings:
+        out.line(Styled("all is well", "green"))
+
+
+def _data_rows(report: Report) -> list[tuple[Text, ...]]:
+    live = sum(journal.live for journal in report.journals)
+    finished = len(report.journals) - live
+    waiting = sum(journal.unloaded for journal in report.journals)
+    database = f"{report.database}  {size(report.database_size)}, schema {report.schema}" if report.schema else report.database
+    totals = report.totals
+    return [
+        ("directory", report.directory),
+        ("database", database if report.database_size else f"{report.database}  (not there yet)"),
+        (
+            "journals",
+            f"{live} live, {finished} finished, {size(sum(j.size for j in report.journals))}, {size(waiting)} not loaded yet",
+        ),
+        (
+            "holds",
+            "(cannot be read)"
+            if totals is None
+            else f"{count(totals.sessions, 'session')}, {count(totals.spans, 'span')}, {count(totals.commits, 'commit')}, "
+            f"{count(totals.failures, 'failure')}",
+        ),
+        ("lost", f"{count(sum(loss.lost for loss in report.losses), 'row')}, {count(report.set_aside, 'piece')} set aside"),
+    ]

@@ -1,0 +1,185 @@
+"""`turnlog sessions`, `log` and `show`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from cli.history import Turnlog, plain, record_history, start_call
+from recording import Recording
+from turnlog import queries
+from turnlog.settings import Capture, Settings
+
+LOG = [
+    "session demo",
+    "turn 3  DAY TIME  finish it",
+    "ID  TIME  decision  answer - It is done.",
+    'ID  TIME  write_file  {"content":"done","path":"parser.py"} -> wrote 4 characters',
+    "turn 2  DAY TIME  test it",
+    "ID  TIME  note  have it reviewed",
+    "ID  TIME  decision  a generator - the tests hang",
+    'ID  TIME  run_tests  TIMEOUT TimeoutError: no end in sight  {"path":"tests"}',
+    "turn 1  DAY TIME  write a parser",
+    "ID  TIME  decision  recursive descent - small grammar",
+    'ID  TIME  write_file  {"content":"pass","path":"parser.py"} -> wrote 4 characters',
+    'ID  TIME  read_file  {"path":"grammar.md"} -> expr := term',
+    "ID  TIME  decision  call read_file, write_file - A parser starts with its grammar.",
+]
+
+
+def test_sessions_lists_the_newest_first(recorded: Settings, turnlog: Turnlog) -> None:
+    assert plain(turnlog("sessions").out) == [
+        "SESSION  AGENT  STARTED  LAST ACTIVE  TURNS  COMMITS  FAILED  TOKENS",
+        "demo  coder  DAY TIME  DAY TIME  3  9  1  12 in, 0 out",
+        "demo-old  greeter  DAY TIME  DAY TIME  1  1  0  0 in, 0 out",
+    ]
+    assert len(turnlog("sessions", "-n", "1").out.splitlines()) == 2
+
+
+def test_no_sessions_is_a_value(turnlog: Turnlog) -> None:
+    assert turnlog("sessions") == (0, "no session has been recorded yet. Try: turnlog demo\n", "")
+    assert turnlog("sessions", "--json") == (0, "", "")
+
+
+def test_log_shows_the_newest_session_by_turn(recorded: Settings, turnlog: Turnlog) -> None:
+    assert plain(turnlog("log").out) == LOG
+
+
+def test_log_shows_what_is_in_the_journal_only(recording: Recording, turnlog: Turnlog) -> None:
+    record_history(recording)
+    assert plain(turnlog("log").out) == LOG
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["-n", "1"], [0, 1, 2]),
+        (["--turn", "2"], [0, 4, 5, 6, 7]),
+        (["--failed"], [0, 4, 7]),
+        (["--tool", "write_file"], [0, 1, 3, 8, 10]),
+    ],
+)
+def test_log_shows_what_was_asked_for(recorded: Settings, turnlog: Turnlog, words: list[str], lines: list[int]) -> None:
+    assert plain(turnlog("log", *words).out) == [LOG[line] for line in lines]
+
+
+def test_log_says_when_there_is_more_than_it_shows(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
+    with recording.agent("count", conversation="demo"):
+        for number in range(20):
+            recording.tool("say", {"n": number})
+    assert turnlog("log").out.splitlines()[-1] == "there is more: turnlog log -n 40"
+    assert len(turnlog("log", "-n", "40").out.splitlines()) == 1 + 4 + 29
+    assert len(turnlog("log", "--json").out.splitlines()) == 20
+
+
+def test_what_nothing_matches_is_a_value(recorded: Settings, turnlog: Turnlog) -> None:
+    assert turnlog("log", "--tool", "fly") == (0, "session demo\nno commit matches\n", "")
+
+
+def test_a_call_that_runs_is_in_flight(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
+    start_call(recording, "run_tests", path="tests")
+    assert plain(turnlog("log", "-n", "1").out)[2] == "ID  TIME  run_tests  in flight"
+
+
+def test_log_as_json_has_the_names_of_the_commit_and_real_values(recorded: Settings, turnlog: Turnlog) -> None:
+    lines = [json.loads(line) for line in turnlog("log", "--json").out.splitlines()]
+    assert [list(line) for line in lines] == [list(queries.Commit._fields)] * 9
+    written = lines[1]
+    assert written["delta"] == [
+        {"op": "set", "kind": "tool", "key": "write_file", "value": "ok", "tier": "transient"},
+        {
+            "op": "set",
+            "kind": "file",
+            "key": "parser.py",
+            "value": written["delta"][1]["value"],
+            "tier": "durable",
+            "action": "write",
+            "evidence": "declared",
+        },
+    ]
+    assert written["committed_at"].endswith("Z")
+
+
+def test_a_session_is_named_by_a_unique_beginning_and_an_exact_name_wins(recorded: Settings, turnlog: Turnlog) -> None:
+    assert turnlog("log", "-s", "demo-").out.startswith("session demo-old\n")
+    assert turnlog("log", "-s", "demo").out.startswith("session demo\n")
+    assert turnlog("log", "-s", "dem") == (
+        1,
+        "",
+        "turnlog: 'dem' names 2 sessions: demo, demo-old. Give more of the id.\n",
+    )
+    assert turnlog("log", "--session", "demi") == (
+        1,
+        "",
+        "turnlog: there is no session 'demi'. Nearest: demo, demo-old.\n",
+    )
+
+
+def test_a_turn_that_is_not_there_is_an_error_with_a_hint(recorded: Settings, turnlog: Turnlog) -> None:
+    assert turnlog("log", "--turn", "9") == (1, "", "turnlog: session demo has turns 1 to 3; there is no turn 9.\n")
+
+
+def test_show_tells_all_of_a_tool_call(recorded: Settings, turnlog: Turnlog) -> None:
+    commit = json.loads(turnlog("log", "--tool", "write_file", "--json").out.splitlines()[0])
+    assert plain(turnlog("show", commit["commit_id"][:7]).out) == [
+        "commit ID",
+        "session  demo",
+        "turn  3  finish it",
+        "time  DAY TIME  (MS)",
+        "kind  tool  write_file",
+        "outcome  ok",
+        'input  {"content":"done","path":"parser.py"}',
+        "input hash  HASH",
+        "output  wrote 4 characters",
+        "output hash  HASH",
+        "trace  ID  span ID",
+        "",
+        "delta",
+        "  set  tool:write_file  ok  (transient)",
+        "  set  file:parser.py  HASH  (durable, write, declared)",
+        "",
+        "attributes",
+        '  turnlog.file.actions  ["write parser.py"]',
+        "  turnlog.file.evidence  declared",
+        "  turnlog.state.changed_key.count  2",
+        '  turnlog.state.changed_keys  ["tool:write_file","file:parser.py"]',
+    ]
+
+
+def test_show_tells_what_was_decided_why_and_instead_of_what(recorded: Settings, turnlog: Turnlog) -> None:
+    commit = json.loads(turnlog("log", "--turn", "2", "--json").out.splitlines()[1])
+    lines = plain(turnlog("show", commit["commit_id"]).out)
+    assert lines[lines.index("decision") : lines.index("attributes") - 1] == [
+        "decision",
+        "  about  method",
+        "  choice  a generator",
+        "  reason  the tests hang  (stated)",
+        "  instead of  recursive descent",
+        "",
+        "delta",
+        "  set  decision:method  a generator  (durable)",
+    ]
+
+
+def test_show_without_a_name_is_the_newest_commit(recorded: Settings, turnlog: Turnlog) -> None:
+    newest = json.loads(turnlog("log", "-n", "1", "--json").out)
+    shown = json.loads(turnlog("show", "--json").out)
+    assert {name: shown[name] for name in newest} == newest
+    assert shown["decision"]["choice"] == "answer"
+    assert shown["captured"] == {"input": None, "output": None}
+
+
+def test_show_has_the_captured_content(make_recording: Callable[..., Recording], turnlog: Turnlog) -> None:
+    recording = make_recording(capture=Capture.FULL)
+    with recording.agent("go", conversation="demo"):
+        recording.tool("read_file", {"path": "poem"}, "one\ntwo\tthree")
+    lines = turnlog("show").out.splitlines()
+    assert lines[lines.index("input") :][:6] == ["input", '  {"path":"poem"}', "", "output", "  one", "  two    three"]
+
+
+def test_a_commit_that_is_not_there_is_an_error_with_a_hint(recorded: Settings, turnlog: Turnlog) -> None:
+    hint = "Ids are in the first column of: turnlog log"
+    assert turnlog("show", "zzz") == (1, "", f"turnlog: there is no commit 'zzz'. {hint}\n")
+    assert turnlog("show", "").code == 0

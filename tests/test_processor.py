@@ -1,0 +1,335 @@
+"""The SpanProcessor: stamps, derives and journals for any instrumentation, and never costs the application a span."""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from programs import ROOT, run_code
+from recording import Recording, assistant, journal_rows, session_of, turn_of, user
+from turnlog import semconv
+from turnlog.identity import session
+from turnlog.operation import Messages
+from turnlog.settings import Capture, Settings
+
+MakeRecording = Callable[..., Recording]
+
+
+def recorded(settings: Settings) -> list[tuple[str, str]]:
+    return [(row["record"], row["name"]) for row in journal_rows(settings) if row["record"] in ("start", "end")]
+
+
+def test_a_span_is_in_the_journal_when_it_starts_and_when_it_ends(recording: Recording, settings: Settings) -> None:
+    with recording.agent("q"):
+        recording.tool("t")
+        assert recorded(settings) == [("start", "invoke_agent"), ("start", "execute_tool"), ("end", "execute_tool")]
+    assert recorded(settings)[-1] == ("end", "invoke_agent")
+
+
+def test_a_tools_row_carries_identity_and_commit_in_columns(recording: Recording, settings: Settings) -> None:
+    with session("s"), recording.agent("please write") as agent:
+        recording.tool("write_file", {"path": "a.py", "content": "x"}, "ok")
+    rows = {(row["record"], row.get("operation")): row for row in journal_rows(settings)}
+    row = rows["end", "execute_tool"]
+    assert {key: row[key] for key in ("session_id", "turn_id", "tool", "commit_kind", "outcome", "commit_sequence")} == {
+        "session_id": "s",
+        "turn_id": turn_of(agent),
+        "tool": "write_file",
+        "commit_kind": "tool",
+        "outcome": "ok",
+        "commit_sequence": 0,
+    }
+    assert [change["key"] for change in row["delta"]] == ["write_file", "a.py"]
+    assert rows["start", "invoke_agent"]["turn_input"] == "please write"
+    assert "commit_kind" not in rows["start", "execute_tool"]
+
+
+class Onlooker(SpanProcessor):
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self.seen.append(dict(span.attributes or {}))
+
+
+def test_processors_and_exporters_before_and_after_ours_see_the_state(recording: Recording) -> None:
+    provider = TracerProvider(shutdown_on_exit=False)
+    early, late = Onlooker(), Onlooker()
+    exporters = [InMemorySpanExporter(), InMemorySpanExporter()]
+    for processor in (
+        early,
+        SimpleSpanProcessor(exporters[0]),
+        recording.processor,
+        late,
+        SimpleSpanProcessor(exporters[1]),
+    ):
+        provider.add_span_processor(processor)
+    recording.tracer = provider.get_tracer("other")
+    recording.tool("t", {"q": 1}, "r")
+    exported = [dict(span.attributes or {}) for exporter in exporters for span in exporter.get_finished_spans()]
+    assert early.seen == late.seen == exported[:1] == exported[1:]
+    (seen,) = early.seen
+    assert (seen["turnlog.commit.kind"], seen["turnlog.commit.outcome"], seen["turnlog.commit.sequence"]) == ("tool", "ok", 0)
+
+
+def test_the_span_is_frozen_again_after_the_state_was_written(recording: Recording) -> None:
+    operation = recording.tool("t")
+    assert isinstance(operation.span, Span)
+    with pytest.raises(TypeError):
+        operation.span._attributes["late"] = 1  # type: ignore[index]
+
+
+def test_a_foreign_span_gets_the_session_and_is_journaled_only_when_it_ends(recording: Recording, settings: Settings) -> None:
+    with session("s"), recording.tracer.start_as_current_span("GET /", attributes={"http.request.method": "GET"}):
+        assert recorded(settings) == []
+    (row,) = [row for row in journal_rows(settings) if row["record"] == "end"]
+    assert (row["session_id"], row["attributes"], row.get("turn_id"), row.get("commit_kind")) == (
+        "s",
+        {"http.request.method": "GET"},
+        None,
+        None,
+    )
+
+
+def test_a_failure_keeps_its_redacted_message_on_the_span(recording: Recording, settings: Settings) -> None:
+    recording.tool("t", error=TimeoutError("too slow: password=hunter2"))
+    (span,) = recording.spans
+    assert (span.status.status_code, span.status.description) == (
+        StatusCode.ERROR,
+        "too slow: password=[REDACTED:credential]",
+    )
+    assert journal_rows(settings)[-1]["outcome"] == "timeout"
+
+
+class Hostile:
+    """Messages of a framework whose objects raise when they are read."""
+
+    def __init__(self, when: set[str]) -> None:
+        self.when = when
+
+    def messages(self, step: str) -> Messages:
+        def convert(raw: object) -> dict[str, Any]:
+            if step in self.when:
+                raise RuntimeError("hostile")
+            return user("q")
+
+        return Messages([None], convert)
+
+
+@pytest.mark.parametrize("when", ["input", "output"])
+def test_content_that_cannot_be_read_costs_what_it_would_have_said_and_nothing_else(
+    recording: Recording, settings: Settings, when: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hostile = Hostile({when})
+    for _ in range(3):
+        operation = recording.start("chat", {semconv.GEN_AI_INPUT_MESSAGES: hostile.messages("input")})
+        operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: hostile.messages("output")})
+        operation.end()
+    recording.tool("t")
+    assert len({session_of(span) for span in recording.spans}) == 1
+    assert all(turn_of(span) for span in recording.spans)
+    assert recorded(settings) == [("start", "chat"), ("end", "chat")] * 3 + [("start", "execute_tool"), ("end", "execute_tool")]
+    assert journal_rows(settings)[-1]["outcome"] == "ok"
+    assert set(recording.processor.troubles.values()) == {3}
+    losses = [row["name"] for row in journal_rows(settings) if row["record"] == "loss"]
+    assert len(losses) == sum(recording.processor.troubles.values())
+    assert len(caplog.records) == len(recording.processor.troubles)
+
+
+def test_an_object_whose_text_cannot_be_had_costs_nothing_at_all(recording: Recording) -> None:
+    class Unprintable:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    recording.tool("t", {"q": Unprintable()}, Unprintable())
+    assert recording.processor.troubles == {}
+    assert (recording.spans[0].attributes or {})["turnlog.commit.outcome"] == "ok"
+
+
+def test_a_journal_that_fails_costs_no_span(recording: Recording, caplog: pytest.LogCaptureFixture) -> None:
+    recording.settings.directory.write_text("a file where the directory should be")
+    recording.tool("t")
+    assert [span.name for span in recording.spans] == ["execute_tool"]
+    assert recording.journal.lost == 2
+    assert len(caplog.records) == 1
+
+
+def test_without_a_journal_spans_are_stamped_and_derived(recording: Recording, settings: Settings) -> None:
+    recording.processor.journal = None
+    recording.tool("t")
+    assert (recording.spans[0].attributes or {})["turnlog.commit.kind"] == "tool"
+    assert not settings.journals.exists()
+
+
+def test_a_retired_processor_leaves_new_spans_alone(recording: Recording, settings: Settings) -> None:
+    running = recording.start("execute_tool")
+    recording.processor.retire()
+    recording.tool("t")
+    running.end()
+    assert recorded(settings) == [("start", "execute_tool"), ("end", "execute_tool")]
+
+
+MARK = "MARK password=hunter2"
+
+
+def foreign(recording: Recording) -> None:
+    """A span as other instrumentations make it, with content in its attributes, status and events."""
+    attributes = {
+        semconv.GEN_AI_OPERATION_NAME: "execute_tool",
+        semconv.GEN_AI_TOOL_NAME: "t",
+        semconv.GEN_AI_TOOL_CALL_ARGUMENTS: f'{{"q":"{MARK}"}}',
+        semconv.GEN_AI_TOOL_CALL_RESULT: MARK,
+        "db.query.text": "connect password=hunter2",
+        "process.command_args": ["--url", "postgres://u:hunter2@host/db"],
+    }
+    with pytest.raises(ValueError), recording.tracer.start_as_current_span("t", attributes=attributes):
+        raise ValueError(MARK)
+
+
+@pytest.mark.parametrize(
+    ("capture", "arguments", "message"),
+    [
+        (Capture.NONE, None, None),
+        (Capture.SUMMARY, '{"q":"MARK password=[REDACTED:credential]"}', "ValueError: MARK password=[REDACTED:credential]"),
+        (Capture.FULL, '{"q":"MARK password=[REDACTED:credential]"}', "ValueError: MARK password=[REDACTED:credential]"),
+    ],
+)
+def test_what_other_instrumentations_put_on_spans_reaches_the_disk_only_through_the_policy(
+    make_recording: MakeRecording, capture: Capture, arguments: str | None, message: str | None
+) -> None:
+    recording = make_recording(capture=capture)
+    foreign(recording)
+    row = journal_rows(recording.settings)[-1]
+    assert row["attributes"].get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS) == arguments
+    assert (row.get("status_message") or None) == message
+    assert row["attributes"]["db.query.text"] == "connect password=[REDACTED:credential]"
+    written = b"".join(path.read_bytes() for path in recording.settings.journals.iterdir())
+    assert b"hunter2" not in written
+    assert (b"MARK" in written) == (capture is not Capture.NONE)
+    assert (recording.spans[0].attributes or {})[semconv.GEN_AI_TOOL_CALL_RESULT] == MARK
+
+
+def test_without_capture_no_text_of_ours_is_on_a_span_or_in_the_journal(make_recording: MakeRecording) -> None:
+    recording = make_recording(capture=Capture.NONE)
+    with recording.agent("MARK"):
+        recording.chat([user("MARK")], [assistant("MARK", "t", reasoning="MARK")])
+        recording.tool("t", {"q": "MARK"}, "MARK")
+        recording.tool("t", {"q": "MARK"}, error=ValueError("MARK"))
+    assert "MARK" not in repr([(span.attributes, span.status.description, span.events) for span in recording.spans])
+    assert all(b"MARK" not in path.read_bytes() for path in recording.settings.journals.iterdir())
+
+
+def test_content_is_on_spans_when_asked_for_and_redacted(make_recording: MakeRecording) -> None:
+    recording = make_recording(content_on_spans=True)
+    recording.tool("t", {"q": "password=hunter2"}, "r")
+    attributes = recording.spans[0].attributes or {}
+    assert attributes[semconv.GEN_AI_TOOL_CALL_ARGUMENTS] == '{"q":"password=[REDACTED:credential]"}'
+    assert attributes[semconv.GEN_AI_TOOL_CALL_RESULT] == "r"
+
+
+def test_full_capture_writes_each_content_once(make_recording: MakeRecording) -> None:
+    recording = make_recording(capture=Capture.FULL)
+    for _ in range(3):
+        recording.tool("t", {"q": 1}, "r")
+    blobs = [(row["text"]) for row in journal_rows(recording.settings) if row["record"] == "blob"]
+    assert sorted(blobs) == ["r", '{"q":1}']
+
+
+def test_memory_is_bounded_for_spans_that_end_and_for_spans_that_never_do(recording: Recording) -> None:
+    recording.processor.journal = None
+    with recording.agent("q", conversation="c"):
+        for _ in range(20_000):
+            recording.tracer.start_span("short").end()
+    assert (recording.processor._running, recording.processor._parents) == ({}, {})
+    assert len(recording.processor._ended) == 8192
+    recording.exporter.clear()
+    for _ in range(20_000):
+        recording.tracer.start_span("abandoned")
+    assert len(recording.processor._running) == len(recording.processor._parents) == 16_384
+    recording.tool("t")
+    assert len(recording.spans) == 1
+
+
+def test_a_forgotten_processor_is_let_go(settings: Settings) -> None:
+    alone = Recording(settings)
+    watched = weakref.ref(alone.processor)
+    alone.close()
+    del alone
+    gc.collect()
+    assert watched() is None
+
+
+def test_spans_of_equal_ids_that_run_at_once_are_both_recorded(recording: Recording, settings: Settings) -> None:
+    state = random.getstate()
+    try:
+        random.seed(7)
+        first = recording.start("execute_tool", attributes={semconv.GEN_AI_TOOL_NAME: "first"})
+        random.seed(7)
+        second = recording.start("execute_tool", attributes={semconv.GEN_AI_TOOL_NAME: "second"})
+    finally:
+        random.setstate(state)
+    assert first.span.get_span_context() == second.span.get_span_context()
+    first.end()
+    second.end()
+    assert [(row["record"], row["tool"]) for row in journal_rows(settings)[1:]] == [
+        ("start", "first"),
+        ("start", "second"),
+        ("end", "first"),
+        ("end", "second"),
+    ]
+
+
+def test_threads_get_each_number_of_a_turn_once(recording: Recording, settings: Settings) -> None:
+    def work() -> None:
+        for _ in range(50):
+            recording.tool("t")
+
+    with recording.agent("q"):
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    numbers = [row["commit_sequence"] for row in journal_rows(settings) if "commit_sequence" in row]
+    assert sorted(numbers) == list(range(200))
+
+
+def test_a_forked_child_keeps_the_turn_and_does_not_end_the_parents_spans(settings: Settings) -> None:
+    code = """
+import os
+from pathlib import Path
+from recording import Recording
+from turnlog.settings import Settings
+recording = Recording(Settings(directory=Path(os.environ["TURNLOG_DIR"])))
+with recording.agent("q", conversation="c"):
+    running = recording.start("execute_tool")
+    with running.current():
+        child = os.fork()
+        recording.tool("child" if child == 0 else "parent")
+    running.end()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    run_code(code, settings.directory, PYTHONPATH=str(ROOT / "tests"))
+    rows = [row for row in journal_rows(settings) if row["record"] in ("start", "end")]
+    assert {row["session_id"] for row in rows} == {"c"}
+    assert len({row["turn_id"] for row in rows}) == 1
+    ends = sorted((row["name"], row.get("tool", "")) for row in rows if row["record"] == "end")
+    assert ends == [
+        ("execute_tool", ""),
+        ("execute_tool", "child"),
+        ("execute_tool", "parent"),
+        ("invoke_agent", ""),
+    ]
+    assert len(list(settings.journals.iterdir())) == 2
