@@ -165,6 +165,13 @@ class Loss(NamedTuple):
     last_at: datetime
 
 
+class Totals(NamedTuple):
+    sessions: int
+    spans: int
+    commits: int
+    failures: int
+
+
 class TurnDiff(NamedTuple):
     """What differs between two turns, and what was decided and what failed on the way."""
 
@@ -222,8 +229,14 @@ def find_session(db: Database, prefix: str = "") -> str:
     raise NotFound(f"there is no session {prefix!r}. {hint}")
 
 
-def turns(db: Database, session: str) -> list[Turn]:
-    return _rows(db, Turn, "from turns where session_id = ? order by turn desc", [session])
+def turns(db: Database, session: str, numbers: Sequence[int] = ()) -> list[Turn]:
+    """The session's turns, newest first; all of them, or those of the given numbers."""
+    return _rows(
+        db,
+        Turn,
+        "from turns where session_id = $session and (len($numbers) = 0 or list_contains($numbers, turn)) order by turn desc",
+        {"session": session, "numbers": list(numbers)},
+    )
 
 
 def last_turn(db: Database, session: str) -> int:
@@ -272,6 +285,11 @@ def commit_changes(db: Database, commit: Commit) -> list[Entry]:
     )
 
 
+def decision_of(db: Database, commit: Commit) -> Decided | None:
+    found = _rows(db, Decided, "from decisions where session_id = ? and commit_id = ?", [commit.session_id, commit.commit_id])
+    return found[0] if found else None
+
+
 def commit_attributes(db: Database, commit: Commit) -> str:
     """The span's remaining attributes as JSON text."""
     found = db.execute(
@@ -318,6 +336,23 @@ def diff(db: Database, session: str, turn_a: int, turn_b: int) -> TurnDiff:
         _rows(db, Decided, "from decisions where session_id = ? and turn > ? and turn <= ? order by turn, decided_ns", between),
         _rows(db, Failed, "from failures where session_id = ? and turn > ? and turn <= ? order by turn, failed_ns", between),
     )
+
+
+def totals(db: Database) -> Totals:
+    return _rows(db, Totals, "from totals")[0]
+
+
+def loaded_to(db: Database) -> dict[str, int]:
+    """How far each journal has been loaded, in bytes."""
+    return dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
+
+
+def schema_version(db: Database) -> int:
+    """The schema of the store's file; 0 while there is none."""
+    try:
+        return int(db.execute("select value from store.turnlog_meta where name = 'schema'").fetchall()[0][0])
+    except duckdb.CatalogException:
+        return 0
 
 
 def losses(db: Database) -> list[Loss]:

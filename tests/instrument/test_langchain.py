@@ -492,4 +492,4 @@ def test_runs_that_are_never_told_to_end_do_not_pile_up(
 
 
 def test_the_entry_point_names_the_tested_range() -> None:
-    assert LangChainInstrumentor().instrumentation_dependencies() == ["langchain-core >= 1.0, < 2"]
+    assert LangChainInstrumentor().instrumentation_dependencies() == ["langchain-core >= 1.4, < 2"]

@@ -372,4 +372,4 @@ def test_uninstrumenting_restores_the_sdk(provider: TracerProvider) -> None:
 
 
 def test_the_entry_point_names_the_tested_range() -> None:
-    assert OpenAIInstrumentor().instrumentation_dependencies() == ["openai >= 2.0, < 4"]
+    assert OpenAIInstrumentor().instrumentation_dependencies() == ["openai >= 2.26, < 4"]

@@ -38,13 +38,6 @@ _VARIABLES = {
 }
 
 
-class Totals(NamedTuple):
-    sessions: int
-    spans: int
-    commits: int
-    failures: int
-
-
 class Journal(NamedTuple):
     name: str
     live: bool
@@ -75,7 +68,7 @@ class Report(NamedTuple):
     database_size: int
     schema: int
     unreadable: str
-    totals: Totals | None
+    totals: queries.Totals | None
     journals: list[Journal]
     losses: list[queries.Loss]
     set_aside: int
@@ -127,7 +120,7 @@ def examine(settings: Settings) -> Report:
 
 class _Asked(NamedTuple):
     schema: int
-    totals: Totals | None
+    totals: queries.Totals | None
     losses: list[queries.Loss]
     loaded: dict[str, int]
     unreadable: str
@@ -136,20 +129,10 @@ class _Asked(NamedTuple):
 def _ask(settings: Settings) -> _Asked:
     if not settings.directory.exists():
         # Opening the store would create it; a look must not.
-        return _Asked(0, Totals(0, 0, 0, 0), [], {}, "")
+        return _Asked(0, queries.Totals(0, 0, 0, 0), [], {}, "")
     try:
         with Store(settings).reading(min(settings.patience, _PATIENCE)) as db:
-            schema = 0
-            if settings.database.exists():
-                schema = int(db.execute("select value from store.turnlog_meta where name = 'schema'").fetchall()[0][0])
-            totals = Totals(
-                *db.execute(
-                    "select count(*), coalesce(sum(span_count), 0)::bigint, coalesce(sum(commit_count), 0)::bigint, "
-                    "coalesce(sum(failure_count), 0)::bigint from raw.sessions"
-                ).fetchall()[0]
-            )
-            loaded = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
-            return _Asked(schema, totals, queries.losses(db), loaded, "")
+            return _Asked(queries.schema_version(db), queries.totals(db), queries.losses(db), queries.loaded_to(db), "")
     except TurnlogError as error:
         return _Asked(0, None, [], {}, str(error))
     except (duckdb.Error, OSError) as error:

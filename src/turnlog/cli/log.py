@@ -63,7 +63,8 @@ def log(options: argparse.Namespace) -> int:
         limit = options.limit or _USUAL
         found = queries.log(db, session, limit=limit + 1, turn=options.turn, tool=options.tool, failed=options.failed)
         found, more = found[:limit], len(found) > limit
-        inputs = {} if options.json else {turn.turn: turn for turn in queries.turns(db, session)}
+        shown_turns = sorted({commit.turn for commit in found})
+        inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
     out = screen()
     if options.json:
         for commit in found:
@@ -115,8 +116,8 @@ def failure(failed: Commit | queries.Failed) -> list[Text]:
 def show(options: argparse.Namespace) -> int:
     with asking() as db:
         commit = _chosen(db, options)
-        turn_input = next((t.input_summary for t in queries.turns(db, commit.session_id) if t.turn == commit.turn), "")
-        decision = _decision(db, commit)
+        (turn,) = queries.turns(db, commit.session_id, [commit.turn])
+        decision = queries.decision_of(db, commit)
         attributes = queries.commit_attributes(db, commit)
         captured = {
             name: queries.blob(db, digest) if digest else None
@@ -129,7 +130,7 @@ def show(options: argparse.Namespace) -> int:
             | {"decision": record(decision) if decision else None, "attributes": from_json(attributes), "captured": captured}
         )
         return 0
-    _show_commit(out, commit, turn_input)
+    _show_commit(out, commit, turn.input_summary)
     _show_decision(out, decision)
     _show_delta(out, commit)
     for name, text in captured.items():
@@ -155,13 +156,6 @@ def _chosen(db: Database, options: argparse.Namespace) -> Commit:
     if not newest:
         raise NotFound(f"session {session} has no commits yet.")
     return newest[0]
-
-
-def _decision(db: Database, commit: Commit) -> Decided | None:
-    if not commit.choice:
-        return None
-    decided = queries.diff(db, commit.session_id, commit.turn - 1, commit.turn).decisions
-    return next((decision for decision in decided if decision.commit_id == commit.commit_id), None)
 
 
 def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from itertools import groupby
 
 from turnlog import queries
@@ -13,6 +14,9 @@ from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pen
 
 _ALL_TURNS = 2**31
 _LAST_FAILURES = 5
+_LAST_STEPS = 3
+# What a model chose in one call is kept under the call's span id; a session has hundreds of those.
+_STEP = re.compile(r"[0-9a-f]{16}")
 _MARKS = {"added": Styled("+", "green"), "removed": Styled("-", "red"), "changed": Styled("~", "yellow")}
 
 
@@ -40,13 +44,18 @@ def state(options: argparse.Namespace) -> int:
 def _show_entries(out: Screen, entries: list[Entry]) -> None:
     if not entries:
         out.line("no entries")
-    for kind, members in groupby(entries, key=lambda entry: entry.kind):
+    for kind, group in groupby(entries, key=lambda entry: entry.kind):
         out.line(Styled(kind, "bold"))
+        members = list(group)
+        steps = [entry for entry in members if kind == "decision" and _STEP.fullmatch(entry.key)]
         rows = [
             (short(entry.key), _value(entry.value, entry.action), f"turn {entry.turn}", _source(entry.tool, entry.commit_id))
             for entry in members
+            if entry not in steps[_LAST_STEPS:]
         ]
         out.table(rows, indent="  ")
+        if steps[_LAST_STEPS:]:
+            out.line(Styled(f"  and {len(steps) - _LAST_STEPS} earlier choices of tools: turnlog log", "dim"))
 
 
 def _show_pending(out: Screen, pending: list[Pending]) -> None:

@@ -89,11 +89,12 @@ def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken,
 def _one_by_one(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
     """A row that no statement takes spoils its chunk: halve the chunk until it is alone, and set that frame aside."""
     middle = len(taken.frames) // 2
-    for half in (taken.frames[:middle], taken.frames[middle:]):
-        reached = {journal.path.name: frame.end for journal, frame in half}
-        _load_chunk(db, settings, Taken(half, reached, [], sum(frame.rows for _, frame in half)), report)
-    _transact(db, taken._replace(frames=[], rows=0))
-    report.set_aside += len(taken.bad)
+    first, second = taken.frames[:middle], taken.frames[middle:]
+    reached = {journal.path.name: frame.end for journal, frame in first}
+    passed = [(journal, frame) for journal, frame in taken.bad if frame.start < reached.get(journal.path.name, 0)]
+    rest = [piece for piece in taken.bad if piece not in passed]
+    _load_chunk(db, settings, Taken(first, reached, passed, sum(frame.rows for _, frame in first)), report)
+    _load_chunk(db, settings, Taken(second, taken.read_to, rest, sum(frame.rows for _, frame in second)), report)
 
 
 def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
