@@ -141,8 +141,8 @@ def test_a_text_of_exactly_the_limit_is_whole() -> None:
 
 def test_values_are_summarised_as_json_and_models_as_their_fields() -> None:
     assert [summarize(value) for value in ({"b": 1, "a": "x"}, Point(), 3, None)] == [
-        '{"a":"x","b":1}',
-        '{"x":1,"y":2}',
+        '{"b":1,"a":"x"}',
+        '{"y":2,"x":1}',
         "3",
         "null",
     ]

@@ -60,7 +60,7 @@ def test_every_tool_call_that_returned_is_a_commit(ending: str, exit_code: int, 
         program.communicate(timeout=60)
     assert program.returncode == exit_code
     assert _tool_commits(tmp_path) == [
-        ("write_file", "ok", f'{{"content":"remember this","path":"notes_{number}.md"}}') for number in range(100)
+        ("write_file", "ok", f'{{"path":"notes_{number}.md","content":"remember this"}}') for number in range(100)
     ]
 
 

@@ -144,7 +144,8 @@ def dump_json(value: object, option: int = orjson.OPT_NON_STR_KEYS) -> bytes:
 
 
 def as_text(value: object) -> str:
-    return value if isinstance(value, str) else canonical(value).decode("utf-8", "replace")
+    """For people: fields stay in the order in which they were given, `path` before `content`."""
+    return value if isinstance(value, str) else dump_json(value).decode("utf-8", "replace")
 
 
 def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:

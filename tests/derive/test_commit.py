@@ -69,7 +69,7 @@ def test_a_tool_call_is_a_commit_of_its_hashes_summaries_and_files() -> None:
         CommitKind.TOOL,
         Outcome.OK,
         input_hash=POLICY.hash(arguments),
-        input_summary='{"content":"x = 1","path":"a.py"}',
+        input_summary='{"path":"a.py","content":"x = 1"}',
         output_hash=POLICY.hash("written"),
         output_summary="written",
         changes=(ran("write_file", "ok"), wrote("a.py", "x = 1")),
@@ -77,7 +77,7 @@ def test_a_tool_call_is_a_commit_of_its_hashes_summaries_and_files() -> None:
 
 
 def test_arguments_as_json_text_give_the_same_commit_as_a_mapping() -> None:
-    text = '{"content": "x = 1",\n "path": "a.py"}'
+    text = '{"path": "a.py",\n "content": "x = 1"}'
     assert tool("write_file", text, "ok") == tool("write_file", {"path": "a.py", "content": "x = 1"}, "ok")
 
 
@@ -321,7 +321,7 @@ def test_a_commit_speaks_the_words_of_the_convention() -> None:
         "turnlog.commit.kind": "tool",
         "turnlog.commit.outcome": "ok",
         "turnlog.commit.input.hash": commit.input_hash,
-        "turnlog.commit.input.summary": '{"content":"x","path":"a.py"}',
+        "turnlog.commit.input.summary": '{"path":"a.py","content":"x"}',
         "turnlog.commit.output.hash": commit.output_hash,
         "turnlog.commit.output.summary": "ok",
         "turnlog.commit.delta": (

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
+import subprocess
 import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
-from programs import ROOT, run
+import pytest
+
+from programs import ROOT, environment, run
 from recording import Recording
 from store.story import Story, touch
+from turnlog.journal.reader import list_journals
 from turnlog.settings import Capture, Settings
+from turnlog.store import Store
+from turnlog.store.loader import load
 
 
 def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -50,3 +61,105 @@ def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_p
     assert [row[1:] for row in summary["facts"]["sessions"] if row[0] in ("s0", "s1")] == [[5, 5, 2, 6], [4, 4, 0, 16]]
     assert len(steps) == summary["steps"] > 20
     assert [step for step in steps if step[2] != 9 or step[3] is not True] == []
+
+
+class Crowd:
+    """Processes of crowd.py in one directory; those still running when the test ends are killed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *role: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "store" / "crowd.py", *role],
+            env=environment(self.settings.directory),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.running.append(process)
+        return process
+
+    def kill(self, process: subprocess.Popen[bytes]) -> bytes:
+        process.kill()
+        return self.finish(process)[0]
+
+    def finish(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        """Close its stdin, which every role takes as the word to stop."""
+        self.running.remove(process)
+        return process.communicate(timeout=60)
+
+
+@pytest.fixture
+def crowd(settings: Settings) -> Iterator[Crowd]:
+    found = Crowd(settings)
+    yield found
+    for process in list(found.running):
+        found.kill(process)
+
+
+def outcomes(settings: Settings) -> dict[str, dict[str, int]]:
+    """Per writer, how its spans ended; every span has one row."""
+    with Store(settings).writing(patience=60) as db:
+        assert db.execute("select count(*) - count(distinct commit_id) from raw.spans").fetchall() == [(0,)]
+        rows = db.execute(
+            "select x.session_id, s.outcome, count(*), count(distinct s.span_id) from raw.spans as s "
+            "join raw.sessions as x using (session_key) group by all"
+        ).fetchall()
+        totals = db.execute("select session_id, span_count from raw.sessions").fetchall()
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for session, outcome, count, distinct in rows:
+        assert count == distinct
+        found[session][outcome] = count
+    assert {session: sum(ended.values()) for session, ended in found.items()} == dict(totals)
+    return found
+
+
+def test_a_writer_that_rotates_under_a_loader_is_never_taken_for_dead(crowd: Crowd, settings: Settings) -> None:
+    writer, loaders = crowd.start("writer", "1"), [crowd.start("loader") for _ in range(2)]
+    time.sleep(4)
+    acknowledged, complaints = crowd.finish(writer)
+    assert (complaints, [crowd.finish(loader) for loader in loaders]) == (b"", [(b"", b"")] * 2)
+    load(settings, patience=60)
+    assert len(acknowledged) > 200
+    assert outcomes(settings) == {"w1": {"ok": len(acknowledged)}}
+    assert list_journals(settings.journals) == []
+
+
+def test_writers_loaders_and_readers_at_once_with_kills_lose_and_double_nothing(
+    crowd: Crowd, settings: Settings
+) -> None:
+    noise = random.Random(5)
+    numbers = itertools.count()
+    writers = {number: crowd.start("writer", str(number)) for number in itertools.islice(numbers, 4)}
+    loaders = [crowd.start("loader") for _ in range(2)]
+    readers = [crowd.start("reader") for _ in range(2)]
+    acknowledged: dict[int, int] = {}
+    deadline = time.monotonic() + 8
+    while time.monotonic() < deadline:
+        time.sleep(noise.uniform(0.1, 0.5))
+        loader = noise.choice(loaders)
+        crowd.kill(loader)
+        loaders[loaders.index(loader)] = crowd.start("loader")
+        if noise.random() < 0.3:
+            number = noise.choice(list(writers))
+            acknowledged[number] = len(crowd.kill(writers.pop(number)))
+            number = next(numbers)
+            writers[number] = crowd.start("writer", str(number))
+    answers = [crowd.finish(reader) for reader in readers]
+    assert [complaints for _, complaints in answers] == [b"", b""]
+    assert all(len(reads.split()) > 3 for reads, _ in answers)
+    for number, writer in writers.items():
+        acknowledged[number] = len(crowd.kill(writer))
+    for loader in loaders:
+        crowd.kill(loader)
+    load(settings, patience=60)
+    found = outcomes(settings)
+    assert {number for number, count in acknowledged.items() if count} <= {int(name[1:]) for name in found}
+    for name, ended in found.items():
+        # A writer that is killed between its write and its word has one more than it said.
+        assert ended.get("ok", 0) - acknowledged[int(name[1:])] in (0, 1)
+        assert ended.get("interrupted", 0) <= 5
+    assert sum(acknowledged.values()) > 1000
+    assert list_journals(settings.journals) == []

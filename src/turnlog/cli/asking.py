@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,15 +13,18 @@ from turnlog.queries import Database
 from turnlog.settings import read_settings
 from turnlog.store.loader import LoadReport
 
+_WORTH_SAYING = 1.0
+
 
 @contextmanager
 def asking() -> Iterator[Database]:
     """A connection to ask with. Write nothing inside: whoever pages the output would keep loaders waiting."""
     shown = False
+    started = time.monotonic()
 
     def progress(report: LoadReport) -> None:
         nonlocal shown
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and time.monotonic() - started > _WORTH_SAYING:
             shown = True
             sys.stderr.write(f"\rloading what was recorded: {report.rows:,} rows")
             sys.stderr.flush()

@@ -34,7 +34,7 @@ class _Version(argparse.Action):
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="turnlog",
-        description="git log, git diff and git blame for what an agent did.",
+        description="git log and git diff for what an agent did.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

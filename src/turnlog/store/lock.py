@@ -16,6 +16,7 @@ from pathlib import Path
 from turnlog.errors import StoreLocked, StoreNotWritable
 
 _POLL = 0.01
+_LONG = 0.1
 _held: set[int] = set()
 
 
@@ -27,9 +28,11 @@ def side_lock(path: Path, *, exclusive: bool, patience: float) -> Iterator[None]
         # A store in a directory that cannot be written has no writers to wait for.
         yield
         return
+    began = time.monotonic()
     try:
         _acquire(descriptor, path, exclusive, patience)
         _held.add(descriptor)
+        began = time.monotonic()
         if exclusive:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -37,6 +40,9 @@ def side_lock(path: Path, *, exclusive: bool, patience: float) -> Iterator[None]
     finally:
         _held.discard(descriptor)
         os.close(descriptor)
+        if exclusive and time.monotonic() - began > _LONG:
+            # Who waits looks every few milliseconds; who loads again at once would never let anybody in.
+            time.sleep(2 * _POLL)
 
 
 def _open(path: Path, exclusive: bool) -> int | None:

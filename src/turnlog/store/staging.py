@@ -75,7 +75,7 @@ def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]
             "create or replace temp table read_rows as "
             "select * from read_json($path, columns = $columns, format = 'newline_delimited', "
             "maximum_object_size = 134217728, ignore_errors = $lenient)",
-            {"path": str(path), "columns": {"process_id": "VARCHAR", **_COLUMNS}, "lenient": not strict},
+            {"path": path, "columns": {"process_id": "VARCHAR", **_COLUMNS}, "lenient": not strict},
         )
     db.execute(schema.sql("stage.sql"))
     (found,) = db.execute("select count(*) from staged").fetchall()[0]
@@ -83,45 +83,55 @@ def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]
         raise duckdb.InvalidInputException("a frame does not hold the rows that it says")
 
 
-def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Taken:
-    """What the journals hold beyond what `store` has loaded, as much as one transaction would take."""
-    done = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
-    return take_chunk(list_journals(settings.journals), done)
+def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator[Taken]:
+    """What the journals hold beyond what `store` has loaded, chunk by chunk; one chunk is empty when that is nothing."""
+    read_to = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
+    journals = list_journals(settings.journals)
+    while True:
+        taken = take_chunk(journals, read_to)
+        yield taken
+        if not taken.frames and not taken.bad:
+            return
+        read_to |= taken.read_to
 
 
-def stage_tail(db: duckdb.DuckDBPyConnection, tail: Taken) -> None:
-    """Fill the catalog `tail` (current). Rows that no statement takes are left to the loader, which sets them aside."""
-    for strict in (True, False) if tail.frames else ():
+def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:
+    """Add to the catalog `tail` (current). Rows that no statement takes are left to the loader, which sets them aside."""
+    for strict in (True, False) if chunk.frames else ():
         db.execute("begin")
         try:
-            stage(db, tail.frames, strict=strict)
+            stage(db, chunk.frames, strict=strict)
             db.execute(schema.sql("seed_tail.sql"))
-            load_staged(db, "store")
+            load_staged(db, "store", "tail")
             db.execute("commit")
             return
         except duckdb.Error:
             db.execute("rollback")
 
 
-def load_staged(db: duckdb.DuckDBPyConnection, known: str) -> None:
-    """Turn staged rows into rows of the current catalog; `known` is the catalog that gave out keys so far."""
-    db.execute(f"create or replace temp view known_sessions as from {known}.raw.sessions")
-    db.execute(f"create or replace temp view known_processes as from {known}.raw.processes")
+def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
+    """Turn staged rows into rows of the current catalog; `known` are the catalogs that gave out keys so far."""
+    for table in ("sessions", "processes"):
+        everywhere = " union all ".join(f"from {catalog}.raw.{table}" for catalog in known)
+        db.execute(f"create or replace temp view known_{table} as {everywhere}")
     if db.execute("select 1 from raw.processes where gone and process_id in (select process_id from staged)").fetchall():
         db.execute(schema.sql("revive.sql"))
     db.execute(schema.sql("load.sql"))
 
 
 @contextmanager
-def _gathered(frames: list[tuple[JournalFile, Frame]]) -> Iterator[Path]:
-    descriptor, name = tempfile.mkstemp(prefix="turnlog-", suffix=".ndjson")
-    path = Path(name)
+def _gathered(frames: list[tuple[JournalFile, Frame]]) -> Iterator[str]:
+    """The rows as a file that DuckDB can open: in memory where the system has that, so that nothing outlives a kill."""
+    in_memory = hasattr(os, "memfd_create") and Path("/proc/self/fd").exists()
+    descriptor, path = (os.memfd_create("turnlog"), "") if in_memory else tempfile.mkstemp(prefix="turnlog-")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
             for journal, frame in frames:
                 mark = b'{"process_id":' + orjson.dumps(journal.process_id) + b","
                 for line in frame.payload.splitlines():
                     file.write(mark + line[1:] + b"\n")
-        yield path
+        yield path or f"/proc/self/fd/{descriptor}"
     finally:
-        path.unlink(missing_ok=True)
+        os.close(descriptor)
+        if path:
+            Path(path).unlink(missing_ok=True)

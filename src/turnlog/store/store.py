@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -66,13 +67,15 @@ class Store:
                     _refuse_unmigrated(db)
                 else:
                     _make_catalog(db, "store")
-                tail = unloaded_tail(db, self.settings)
+                chunks = unloaded_tail(db, self.settings)
+                tail = next(chunks)
                 if not long_tail and (tail.rows > _SHORT_TAIL or tail.has_finished):
                     raise LongTail("the journals should be loaded before this is read")
                 # The store's own views serve when they are this version's and nothing is unloaded: 80 ms less.
                 if not (exists and not tail.frames and schema.has_current_views(db)):
                     _make_catalog(db, "tail")
-                    stage_tail(db, tail)
+                    for chunk in chain([tail], chunks):
+                        stage_tail(db, chunk)
                     db.execute("use memory")
                     db.execute(schema.sql("overlay.sql"))
                     schema.create_questions(db)

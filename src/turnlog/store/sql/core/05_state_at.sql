@@ -9,7 +9,8 @@ select
     e.evidence as evidence,
     e.set_in_turn as turn,
     e.commit_id as commit_id,
-    e.tool as tool
+    e.tool as tool,
+    e.set_ns as changed_ns
 from (
     select
         n.kind as kind,
@@ -22,6 +23,7 @@ from (
         n.commit_id as commit_id,
         n.tool as tool,
         n.op as op,
+        n.changed_ns as set_ns,
         row_number() over (partition by n.kind, n.key order by n.turn desc, n.changed_ns desc, n.sequence desc) as age
     from state_changes as n
     where n.session_id = p_session

@@ -10,7 +10,8 @@ select
     e.evidence as evidence,
     e.set_in_turn as turn,
     e.commit_id as commit_id,
-    e.tool as tool
+    e.tool as tool,
+    e.set_ns as changed_ns
 from (
     select
         n.session_id as session_id,
@@ -24,6 +25,7 @@ from (
         n.commit_id as commit_id,
         n.tool as tool,
         n.op as op,
+        n.changed_ns as set_ns,
         row_number() over (partition by n.session_id, n.kind, n.key order by n.turn desc, n.changed_ns desc, n.sequence desc) as age
     from state_changes as n
 ) as e
