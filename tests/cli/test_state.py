@@ -35,13 +35,13 @@ def test_state_of_an_earlier_turn_is_as_it_was(recorded: Settings, turnlog: Turn
     assert plain(turnlog("state", "--turn", "1").out) == [
         "session demo  after turn 1",
         "decision",
-        "  ID  call read_file, write_file  turn 1  ID",
         "  method  recursive descent  turn 1  ID",
+        "  ID  call read_file, write_file  turn 1  ID",
         "file",
         "  parser.py  write HASH  turn 1  write_file ID",
         "tool",
-        "  read_file  ok  turn 1  read_file ID",
         "  write_file  ok  turn 1  write_file ID",
+        "  read_file  ok  turn 1  read_file ID",
     ]
     assert turnlog("state", "--turn", "4").code == 1
 

@@ -108,15 +108,12 @@ def test_a_full_file_is_followed_by_the_next_and_only_the_last_is_open(settings:
 def test_where_no_next_file_can_be_opened_the_last_one_grows_on(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(replace(settings, rotate_bytes=500))
     writer.append(row(0))
-    real = os.open
 
-    def refuse(path: str | Path, flags: int, mode: int = 0o777) -> int:
-        if str(path).endswith(".tmp"):
-            raise OSError(errno.EMFILE, "too many open files")
-        return real(path, flags, mode)
+    def refuse(path: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "no room for another name")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "open", refuse)
+        patch.setattr(Path, "rename", refuse)
         for n in range(1, 50):
             assert writer.append(row(n))
         patch.setattr(os, "write", lambda file, data: os.pwrite(file, b"", 0))

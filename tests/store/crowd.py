@@ -81,4 +81,7 @@ def read(settings: Settings) -> None:
 
 if __name__ == "__main__":
     role, *arguments = sys.argv[1:]
-    {"writer": write, "loader": load, "reader": read}[role](read_settings(), *arguments)
+    if role == "writer":
+        write(read_settings(), *arguments)
+    else:
+        (load if role == "loader" else read)(read_settings())

@@ -104,7 +104,9 @@ def load_and_tell(settings: Settings, log: Path) -> None:
     with Store(settings).writing(patience=5) as db:
         facts: dict[str, Any] = {name: db.execute(question).fetchall() for name, question in FACTS.items()}
     facts["readers before"] = overlaid
-    facts["files"] = sorted(path.suffix for path in settings.directory.rglob("*") if path.suffix in (".journal", ".new", ".wal"))
+    facts["files"] = sorted(
+        path.suffix for path in settings.directory.rglob("*") if path.suffix in (".journal", ".new", ".wal")
+    )
     facts["set aside"] = len(list(settings.set_aside.iterdir()))
     log.write_text(json.dumps(facts))
 

@@ -127,9 +127,7 @@ def test_a_writer_that_rotates_under_a_loader_is_never_taken_for_dead(crowd: Cro
     assert list_journals(settings.journals) == []
 
 
-def test_writers_loaders_and_readers_at_once_with_kills_lose_and_double_nothing(
-    crowd: Crowd, settings: Settings
-) -> None:
+def test_writers_loaders_and_readers_at_once_with_kills_lose_and_double_nothing(crowd: Crowd, settings: Settings) -> None:
     noise = random.Random(5)
     numbers = itertools.count()
     writers = {number: crowd.start("writer", str(number)) for number in itertools.islice(numbers, 4)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,9 +95,7 @@ def test_a_call_that_ends_in_the_tail_is_no_longer_in_flight(settings: Settings,
     assert ask(settings, outcomes) == [("ok",)]
 
 
-def test_a_process_that_closed_its_journal_and_writes_on_has_every_span_once(
-    settings: Settings, recording: Recording
-) -> None:
+def test_a_process_that_closed_its_journal_and_writes_on_has_every_span_once(settings: Settings, recording: Recording) -> None:
     with recording.agent("q", conversation="c"):
         running = recording.start("execute_tool", attributes={GEN_AI_TOOL_NAME: "slow"})
         never = recording.start("execute_tool", attributes={GEN_AI_TOOL_NAME: "never"})
@@ -115,6 +114,30 @@ def test_a_process_that_closed_its_journal_and_writes_on_has_every_span_once(
     assert ask(settings, "select commits, failures, spans from sessions") == [(2, 1, 3)]
     assert ask(settings, "select key, value from entries order by key") == expected
     assert never.span.is_recording()
+
+
+def test_a_writer_that_rotates_while_journals_are_listed_is_not_taken_for_dead(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(replace(settings, rotate_bytes=1))
+    story.span("running", "s", "t1", ends=False, operation="execute_tool", tool="slow")
+    listings = 0
+    glob = Path.glob
+
+    def listed_then_rotated(folder: Path, pattern: str) -> Iterator[Path]:
+        nonlocal listings
+        found = list(glob(folder, pattern))
+        listings += pattern == "*.journal"
+        if listings == 2:
+            story.tool("next", "s", "t1", "t")
+        return iter(found)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", listed_then_rotated)
+        load(settings, patience=1)
+    assert listings == 3
+    assert ask(settings, "select outcome from commits order by started_ns") == [("in_flight",), ("ok",)]
+    story.writer.close()
 
 
 def test_a_seeded_program_that_runs_twice_has_both_runs(settings: Settings) -> None:

@@ -16,8 +16,8 @@ from turnlog.store import Store
 from turnlog.store.loader import load
 from turnlog.store.schema import questions
 
-CHOOSE_SQLITE = {"decision_about": "db", "choice": "sqlite", "delta": [change("decision", "db", "sqlite")]}
-CHOOSE_DUCKDB = {
+CHOOSE_SQLITE: dict[str, Any] = {"decision_about": "db", "choice": "sqlite", "delta": [change("decision", "db", "sqlite")]}
+CHOOSE_DUCKDB: dict[str, Any] = {
     "decision_about": "db",
     "choice": "duckdb",
     "reason": "columns",
@@ -25,7 +25,7 @@ CHOOSE_DUCKDB = {
     "alternatives": ["sqlite", "postgres"],
     "delta": [change("decision", "db", "duckdb")],
 }
-WANTS_WRITE = {
+WANTS_WRITE: dict[str, Any] = {
     "choice": "call write_file",
     "reason": "it is needed",
     "reason_source": "stated",
@@ -248,8 +248,7 @@ CHANGED_IN_3 = [
 def test_turn_diff(ask: Answers) -> None:
     def diff(a: int, b: int) -> list[tuple[Any, ...]]:
         rows = ask(
-            "select kind, key, change, before_value, after_value, commit_id "
-            f"from turn_diff('s', {a}, {b}) order by kind, key"
+            f"select kind, key, change, before_value, after_value, commit_id from turn_diff('s', {a}, {b}) order by kind, key"
         )
         labels = {commit: label for label, commit in ask.ids.items()}
         return [(*row[:5], labels.get(row[5], "")) for row in rows]

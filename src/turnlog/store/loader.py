@@ -73,9 +73,8 @@ def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken,
         _transact(db, taken)
         report.rows += taken.rows
         report.set_aside += len(taken.bad)
-    except duckdb.Error as error:
-        if isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
-            raise
+    except (duckdb.DataError, duckdb.ProgrammingError, duckdb.IntegrityError) as error:
+        # The rows' own fault. A full disk or too little memory is not, and sets nothing aside.
         if len(taken.frames) > 1:
             _one_by_one(db, settings, taken, report)
             return
@@ -104,9 +103,12 @@ def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
     try:
         if taken.frames:
             load_staged(db, "store")
-        for journal, reached in taken.read_to.items():
-            db.execute("delete from raw.journals where journal = ?", [journal])
-            db.execute("insert into raw.journals values (?, ?, ?)", [journal, journal.split(".", 1)[0], reached])
+        names, offsets = list(taken.read_to), list(taken.read_to.values())
+        db.execute("delete from raw.journals where journal in (select unnest(?::varchar[]))", [names])
+        db.execute(
+            "insert into raw.journals select unnest($names), unnest($processes), unnest($offsets)",
+            {"names": names, "processes": [name.split(".", 1)[0] for name in names], "offsets": offsets},
+        )
         lost: dict[str, int] = defaultdict(int)
         for journal_file, frame in taken.bad:
             lost[journal_file.process_id] += max(frame.rows, 1)
@@ -140,8 +142,8 @@ def _finish(
     by_process: dict[str, list[JournalFile]] = defaultdict(list)
     for journal in journals:
         by_process[journal.process_id].append(journal)
-    done = [journal for journal in journals if journal.finished and read_to.get(journal.path.name, 0) >= journal.size]
-    gone = {process for process, files in by_process.items() if all(file in done for file in files)}
+    done = {journal for journal in journals if journal.finished and read_to.get(journal.path.name, 0) >= journal.size}
+    gone = {process for process, files in by_process.items() if done.issuperset(files)}
     gone -= writing_processes(settings.journals, apart_from=journals)
     if gone:
         died = {p: max(file.path.stat().st_mtime_ns for file in by_process[p]) for p in gone}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from turnlog.errors import LongTail, NotAStore, SchemaTooOld, StoreLocked
+from turnlog.errors import LongTail, NotAStore, SchemaTooOld, StoreLocked, StoreNotWritable
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.lock import side_lock
@@ -38,7 +38,7 @@ class Store:
     def writing(self, patience: float) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection whose current catalog is the store, migrated. For the loader."""
         with side_lock(self.settings.lock, exclusive=True, patience=patience):
-            db = duckdb.connect(":memory:", config={"threads": 1})
+            db = duckdb.connect(":memory:", config={**_CLOSED, "threads": 1})
             try:
                 if not self.settings.database.exists():
                     self._create(db)
@@ -47,6 +47,12 @@ class Store:
                 db.execute("set wal_autocheckpoint = '64MB'")
                 schema.migrate(db)
                 yield db
+            except duckdb.OperationalError as error:
+                reason = str(error).partition("\n")[0]
+                raise StoreNotWritable(
+                    f"{self.settings.database} could not be written ({reason}). Nothing is lost: "
+                    "what is not loaded stays in the journals. Make room and try again."
+                ) from error
             finally:
                 db.close()
 
