@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "turnlog"
 LAYERS = (
     ("semconv", "settings", "errors"),
     ("content",),
-    ("operation", "identity"),
+    ("operation", "identity", "span_attributes"),
     ("derive",),
     ("journal",),
     ("processor", "ingest"),
@@ -47,7 +47,7 @@ ALLOWED = {("instrument.entry_points", "runtime"), ("cli.doctor", "instrument")}
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {
     "duckdb": {"store", "queries", "cli"},
-    "opentelemetry": TRACING - {"derive"} | {"journal.record"},
+    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes"},
     "wrapt": {"instrument", "manual"},
 }
 

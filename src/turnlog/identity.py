@@ -131,7 +131,6 @@ class Sessions:
 
     def after_fork_in_child(self) -> None:
         # Another thread of the parent may have held the lock; that thread does not exist here to let it go.
-        # Re-entrant: a garbage collection can start or end spans anywhere.
         self._lock = threading.RLock()
 
     def _remember(self, name: str, turn: Turn) -> None:

@@ -26,6 +26,7 @@ from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Content, claim_content
 from turnlog.semconv import GenAiOperation
+from turnlog.span_attributes import add_attributes, attributes_of
 
 _log = logging.getLogger("turnlog")
 _REMEMBERED = 8192
@@ -117,7 +118,7 @@ class SessionProcessor(SpanProcessor):
         self._running.clear()
 
     def _start(self, span: Span, content: Content) -> None:
-        attributes: Mapping[str, Any] = span.attributes or {}
+        attributes = attributes_of(span)
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
         fresh_input = operation in _OPENERS or (
@@ -138,7 +139,7 @@ class SessionProcessor(SpanProcessor):
             stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
-        span.set_attributes(stamp)
+        add_attributes(span, stamp)
         if takes_part:
             self._append(span, "start")
         running.session, running.turn = identity.session, identity.turn
@@ -177,7 +178,7 @@ class SessionProcessor(SpanProcessor):
         found: dict[str, Any] = {}
         if (identity.session, identity.turn) != (running.session, running.turn):
             found |= _stamp(identity.session, identity.turn)
-        attributes: Mapping[str, Any] = span.attributes or {}
+        attributes = attributes_of(span)
         failed = span.status.status_code is StatusCode.ERROR
         message = content.get(semconv.EXCEPTION_MESSAGE)
         if failed and message:
@@ -194,7 +195,7 @@ class SessionProcessor(SpanProcessor):
                     self.journal.append(blob_rows(fresh), len(fresh))
         if self._policy.on_spans:
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
-        _write(span, found)
+        add_attributes(span, found)
 
     def _on_span(self, content: Content) -> Mapping[str, str]:
         return {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}
@@ -244,18 +245,6 @@ class SessionProcessor(SpanProcessor):
 def _key(span: ReadableSpan) -> tuple[int, int]:
     context = span.get_span_context()
     return (context.span_id if context else 0, span.start_time or 0)
-
-
-def _write(span: Span, found: Mapping[str, Any]) -> None:
-    """Add attributes to a span that is ending. The SDK (1.44, 1.45) freezes it just before it calls `_on_ending`; its
-    setters only log a warning by then; the exporters still read the very mapping that is thawed here."""
-    attributes: Any = span._attributes
-    attributes._immutable = False
-    try:
-        for key, value in found.items():
-            attributes[key] = value
-    finally:
-        attributes._immutable = True
 
 
 def _stamp(session: str, turn: Turn | None) -> dict[str, Any]:

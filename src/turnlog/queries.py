@@ -306,7 +306,9 @@ def blob(db: Database, digest: str) -> str | None:
 
 def state(db: Database, session: str, turn: int = 0) -> list[Entry]:
     """The typed state now, or as it was after a turn."""
-    return _rows(db, Entry, "from state_at(?, ?) order by kind, changed_ns desc, key", [session, turn or last_turn(db, session)])
+    return _rows(
+        db, Entry, "from state_at(?, ?) order by kind, changed_ns desc, key", [session, turn or last_turn(db, session)]
+    )
 
 
 def pending(db: Database, session: str) -> list[Pending]:

@@ -26,8 +26,8 @@ from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
 from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
-from turnlog.processor import SessionProcessor
 from turnlog.operation import use_provider
+from turnlog.processor import SessionProcessor
 from turnlog.settings import Capture, Settings, read_settings
 
 _log = logging.getLogger("turnlog")

@@ -150,7 +150,7 @@ def test_an_address_is_a_source_without_its_password() -> None:
 
 def test_a_path_that_is_no_text_or_not_unicode_costs_no_commit() -> None:
     commit = tool("write_file", {"path": "b\udcff.txt", "content": "x"})
-    assert commit.attributes()[semconv.STATE_CHANGED_KEYS] == ["tool:write_file", "file:b?.txt"]
+    assert commit.attributes()[semconv.STATE_CHANGED_KEYS] == ("tool:write_file", "file:b?.txt")
     assert tool("write_file", {"path": 7, "content": "x"}).changes == (ran("write_file", "ok"),)
 
 
@@ -329,9 +329,9 @@ def test_a_commit_speaks_the_words_of_the_convention() -> None:
             '{"op":"set","kind":"file","key":"a.py","value":"' + POLICY.hash("x") + '",'
             '"tier":"durable","action":"write","evidence":"declared"}]'
         ),
-        "turnlog.state.changed_keys": ["tool:write_file", "file:a.py"],
+        "turnlog.state.changed_keys": ("tool:write_file", "file:a.py"),
         "turnlog.state.changed_key.count": 2,
-        "turnlog.file.actions": ["write a.py"],
+        "turnlog.file.actions": ("write a.py",),
         "turnlog.file.evidence": "declared",
     }
     decided = chat([user("?")], [assistant("why", "search")])

@@ -1,4 +1,4 @@
-"""Processes of a crowd: python crowd.py writer <number> | loader | reader. The directory comes from TURNLOG_DIR.
+"""Processes of a crowd: python crowd.py writer <number> <pause> | loader | reader. The directory comes from TURNLOG_DIR.
 
 A writer says on stdout, one byte each, which spans it has written to the end; a reader stops when its stdin is closed and
 exits with 1 when an answer was wrong.
@@ -6,6 +6,7 @@ exits with 1 when an answer was wrong.
 
 from __future__ import annotations
 
+import random
 import select
 import sys
 import time
@@ -24,7 +25,7 @@ def stopped() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
-def write(settings: Settings, number: str) -> None:
+def write(settings: Settings, number: str, pace: str) -> None:
     """Spans that overlap and outlive several journals, until stdin is closed."""
     writer = JournalWriter(replace(settings, rotate_bytes=2000))
     running: deque[dict[str, object]] = deque()
@@ -49,7 +50,7 @@ def write(settings: Settings, number: str) -> None:
             assert writer.append(orjson.dumps(ended) + b"\n")
             sys.stdout.buffer.write(b".")
             sys.stdout.buffer.flush()
-            time.sleep(0.001)
+            time.sleep(random.uniform(0, 2 * float(pace)))
 
 
 def load(settings: Settings) -> None:

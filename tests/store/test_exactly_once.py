@@ -116,13 +116,14 @@ def outcomes(settings: Settings) -> dict[str, dict[str, int]]:
     return found
 
 
-def test_a_writer_that_rotates_under_a_loader_is_never_taken_for_dead(crowd: Crowd, settings: Settings) -> None:
-    writer, loaders = crowd.start("writer", "1"), [crowd.start("loader") for _ in range(2)]
-    time.sleep(4)
+@pytest.mark.parametrize("pause", ["0.001", "0.02"], ids=["busy", "with pauses"])
+def test_a_writer_that_rotates_under_a_loader_is_never_taken_for_dead(crowd: Crowd, settings: Settings, pause: str) -> None:
+    writer, loaders = crowd.start("writer", "1", pause), [crowd.start("loader") for _ in range(2)]
+    time.sleep(3)
     acknowledged, complaints = crowd.finish(writer)
     assert (complaints, [crowd.finish(loader) for loader in loaders]) == (b"", [(b"", b"")] * 2)
     load(settings, patience=60)
-    assert len(acknowledged) > 200
+    assert len(acknowledged) > 30
     assert outcomes(settings) == {"w1": {"ok": len(acknowledged)}}
     assert list_journals(settings.journals) == []
 
@@ -130,7 +131,7 @@ def test_a_writer_that_rotates_under_a_loader_is_never_taken_for_dead(crowd: Cro
 def test_writers_loaders_and_readers_at_once_with_kills_lose_and_double_nothing(crowd: Crowd, settings: Settings) -> None:
     noise = random.Random(5)
     numbers = itertools.count()
-    writers = {number: crowd.start("writer", str(number)) for number in itertools.islice(numbers, 4)}
+    writers = {number: crowd.start("writer", str(number), "0.001") for number in itertools.islice(numbers, 4)}
     loaders = [crowd.start("loader") for _ in range(2)]
     readers = [crowd.start("reader") for _ in range(2)]
     acknowledged: dict[int, int] = {}
@@ -144,10 +145,10 @@ def test_writers_loaders_and_readers_at_once_with_kills_lose_and_double_nothing(
             number = noise.choice(list(writers))
             acknowledged[number] = len(crowd.kill(writers.pop(number)))
             number = next(numbers)
-            writers[number] = crowd.start("writer", str(number))
+            writers[number] = crowd.start("writer", str(number), "0.001")
     answers = [crowd.finish(reader) for reader in readers]
     assert [complaints for _, complaints in answers] == [b"", b""]
-    assert all(len(reads.split()) > 3 for reads, _ in answers)
+    assert all(len(reads.split()) >= 2 for reads, _ in answers)
     for number, writer in writers.items():
         acknowledged[number] = len(crowd.kill(writer))
     for loader in loaders:

@@ -19,7 +19,7 @@ from turnlog.journal.reader import list_journals
 from turnlog.journal.writer import JournalWriter
 from turnlog.semconv import GEN_AI_TOOL_NAME
 from turnlog.settings import Capture, Settings
-from turnlog.store import Store
+from turnlog.store import Store, loader
 from turnlog.store.loader import LoadReport, load, load_once
 
 
@@ -134,7 +134,7 @@ def test_a_writer_that_rotates_while_journals_are_listed_is_not_taken_for_dead(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "glob", listed_then_rotated)
-        load(settings, patience=1)
+        load_once(settings, patience=1)
     assert listings == 3
     assert ask(settings, "select outcome from commits order by started_ns") == [("in_flight",), ("ok",)]
     story.writer.close()
@@ -305,6 +305,22 @@ def test_loads_are_taken_in_bounded_chunks_and_all_of_it_comes_in(settings: Sett
     assert report.rows == 40_001
     assert ask(settings, "select count(*), count(distinct span_id) from raw.spans") == [(40_000, 40_000)]
     assert not journal.path.exists()
+
+
+def test_a_load_ends_although_a_writer_goes_on_for_ever(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tell(settings, "gone")
+    gone.writer.close()
+    story = tell(settings)
+    stage = loader.stage
+
+    def stage_while_written(*arguments: Any) -> None:
+        story.tool(f"more{time.time_ns()}", "s", "t1", "t")
+        stage(*arguments)
+
+    monkeypatch.setattr(loader, "stage", stage_while_written)
+    monkeypatch.setattr(loader, "_HOLD", 0.0)
+    assert load(settings, patience=1) == LoadReport(rows=14, finished_journals=1)
+    story.writer.close()
 
 
 def test_a_stillborn_journal_is_removed_after_a_while(settings: Settings) -> None:

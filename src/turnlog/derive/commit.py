@@ -58,9 +58,9 @@ class Commit:
         }
         if self.changes:
             found[semconv.COMMIT_DELTA] = dump_json([change.as_json() for change in self.changes]).decode()
-            found[semconv.STATE_CHANGED_KEYS] = [change.entry for change in self.changes]
+            found[semconv.STATE_CHANGED_KEYS] = tuple(change.entry for change in self.changes)
             found[semconv.STATE_CHANGED_KEY_COUNT] = len(self.changes)
-            files = [f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE]
+            files = tuple(f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE)
             if files:
                 found[semconv.FILE_ACTIONS] = files
                 found[semconv.FILE_EVIDENCE] = FileEvidence.DECLARED.value
@@ -71,9 +71,9 @@ class Commit:
                 semconv.DECISION_CHOICE: self.decision.choice,
                 semconv.DECISION_REASON_TEXT: self.decision.reason,
                 semconv.DECISION_REASON_SOURCE: self.decision.reason_source.value,
-                semconv.DECISION_ALTERNATIVES: list(self.decision.alternatives),
+                semconv.DECISION_ALTERNATIVES: self.decision.alternatives,
             }
-        return {key: value for key, value in found.items() if value not in ("", [])}
+        return {key: value for key, value in found.items() if value != "" and value != ()}
 
 
 def derive(

@@ -4,6 +4,7 @@ Order of trust: editor tools that name their command, tools known by name, then 
 the tool's name or from the presence of content. A path whose use cannot be told is left out rather than guessed.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ _SOURCE = ("source", "src", "source_path", "old_path")
 _DESTINATION = ("destination", "dest", "destination_path", "target", "new_path")
 _CONTENT = ("content", "contents", "file_text", "new_string", "new_str", "text", "data", "edits", "new_source")
 _URL = ("url", "uri", "link", "href")
+_TELLING = frozenset((*_ONE_PATH, *_MANY_PATHS, *_SOURCE, *_DESTINATION, *_URL, "operation"))
 
 _KNOWN = {
     **dict.fromkeys(("read", "readfile", "readtextfile", "readmultiplefiles", "view", "viewfile", "notebookread"), READ),
@@ -59,9 +61,9 @@ class Touch(NamedTuple):
 
 
 def declared_touches(tool: str, arguments: Any) -> list[Touch]:
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, Mapping) or _TELLING.isdisjoint(arguments):
         return []
-    name = re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
+    name = _plain_name(tool)
     patch = arguments.get("operation")
     if isinstance(patch, Mapping) and isinstance(patch.get("path"), str) and str(patch.get("type")) in _PATCHES:
         return [Touch(_PATCHES[patch["type"]], patch["path"])]
@@ -83,6 +85,12 @@ def declared_touches(tool: str, arguments: Any) -> list[Touch]:
     if not action:
         return []
     return [Touch(action, path, content if action == WRITE else None) for path in paths if "://" not in path]
+
+
+@functools.lru_cache(1024)
+def _plain_name(tool: str) -> str:
+    """`mcp__fs__write_file` and `fs.write_file` are both `writefile`."""
+    return re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
 
 
 def _action(name: str, arguments: Mapping[str, Any], content: Any) -> str:

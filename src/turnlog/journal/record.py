@@ -8,11 +8,12 @@ from typing import Any
 
 import orjson
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import format_span_id, format_trace_id
+from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
 from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy, as_text, dump_json, redact
 from turnlog.settings import Capture
+from turnlog.span_attributes import attributes_of
 
 ROW_LIMIT = 512 * 1024
 TEXT_LIMIT = 64 * 1024
@@ -27,7 +28,11 @@ _CONTENT = {
     semconv.EXCEPTION_MESSAGE,
     "exception.stacktrace",
 }
-_COLUMNS = {column.key: (column.name, column.type) for column in semconv.COLUMNS}
+_HARMLESS = frozenset(semconv.ATTRIBUTE_TYPES) - _CONTENT
+_TEXTS = {column.key: column.name for column in semconv.COLUMNS if column.type == "VARCHAR"}
+_OTHERS = {column.key: column for column in semconv.COLUMNS if column.type != "VARCHAR"}
+_KINDS = {kind: kind.name.lower() for kind in SpanKind}
+_STATUSES = {code: code.name.lower() for code in StatusCode}
 
 
 def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = None) -> bytes:
@@ -45,23 +50,26 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = Non
         "span_id": format_span_id(context.span_id),
         "parent_id": format_span_id(span.parent.span_id) if span.parent else "",
         "name": span.name,
-        "span_kind": span.kind.name.lower(),
+        "span_kind": _KINDS[span.kind],
         "start_ns": span.start_time,
         "end_ns": span.end_time or 0,
-        "status": span.status.status_code.name.lower(),
+        "status": _STATUSES[span.status.status_code],
     }
     if span.status.description:
         row["status_message"] = policy.summary(span.status.description) if policy else ""
     if span.instrumentation_scope is not None:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}
-    for key, value in (span.attributes or {}).items():
-        column = _COLUMNS.get(key)
-        if column is not None and (typed := _typed(value, column[1])) is not None:
-            row[column[0]] = typed
-        else:
+    for key, value in attributes_of(span).items():
+        if key in _TEXTS and type(value) is str:
+            row[_TEXTS[key]] = value
+        elif key in _OTHERS and (typed := _typed(value, _OTHERS[key].type)) is not None:
+            row[_OTHERS[key].name] = typed
+        elif key in _HARMLESS:
             rest[key] = value
-    if rest := _screened(rest, policy):
+        elif (screened := _screened(key, value, policy)) is not None:
+            rest[key] = screened
+    if rest:
         row["attributes"] = rest
     if span.links:
         row["links"] = [
@@ -70,7 +78,7 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = Non
         ]
     if span.events:
         row["events"] = [
-            {"name": event.name, "at_ns": event.timestamp, "attributes": _screened(event.attributes or {}, policy)}
+            {"name": event.name, "at_ns": event.timestamp, "attributes": _screened_all(event.attributes or {}, policy)}
             for event in span.events
         ]
     line = dump_json(row)
@@ -84,20 +92,18 @@ def blob_rows(blobs: Iterable[Blob]) -> bytes:
     )
 
 
-def _screened(attributes: Mapping[str, Any], policy: ContentPolicy | None) -> dict[str, Any]:
+def _screened_all(attributes: Mapping[str, Any], policy: ContentPolicy | None) -> dict[str, Any]:
+    screened = ((key, _screened(key, value, policy)) for key, value in attributes.items())
+    return {key: value for key, value in screened if value is not None}
+
+
+def _screened(key: str, value: Any, policy: ContentPolicy | None) -> Any:
     """Content as the capture level has it, texts of unknown meaning without their secrets, all else as it is."""
-    kept: dict[str, Any] = {}
-    for key, value in attributes.items():
-        if key in _CONTENT:
-            if text := _content(value, policy):
-                kept[key] = text
-        elif key in semconv.ATTRIBUTE_TYPES:
-            kept[key] = value
-        elif isinstance(value, list | tuple):
-            kept[key] = [_without_secrets(item) for item in value]
-        else:
-            kept[key] = _without_secrets(value)
-    return kept
+    if key in _HARMLESS:
+        return value
+    if key in _CONTENT:
+        return _content(value, policy) or None
+    return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else _without_secrets(value)
 
 
 def _content(value: Any, policy: ContentPolicy | None) -> str:
@@ -115,8 +121,6 @@ def _without_secrets(value: Any) -> Any:
 
 def _typed(value: Any, kind: str) -> Any:
     """The value as its column takes it, or None: what was written in another type stays an attribute."""
-    if kind == "VARCHAR":
-        return value if isinstance(value, str) else None
     if kind == "BIGINT":
         return value if type(value) is int and -_INT64 <= value < _INT64 else None
     if isinstance(value, str):

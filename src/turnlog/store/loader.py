@@ -33,16 +33,19 @@ class LoadReport:
     set_aside: int = 0
     finished_journals: int = 0
     reasons: list[str] = field(default_factory=list)
+    read_to: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
 
 def load(settings: Settings, patience: float, progress: Callable[[LoadReport], None] | None = None) -> LoadReport:
     """Load everything that is in the journals now, giving the lock back in between."""
     report = LoadReport()
+    now = {journal.path.name: journal.size for journal in list_journals(settings.journals)}
     while True:
         more = load_once(settings, patience, report)
         if progress is not None:
             progress(report)
-        if not more:
+        # Writers that are faster than this loader must not keep it for ever: what came later is the next load's.
+        if not more or all(reached >= now.get(name, 0) for name, reached in report.read_to.items()):
             return report
         time.sleep(_PAUSE)
 
@@ -61,10 +64,14 @@ def load_once(
             if not taken.frames and not taken.bad:
                 break
             _load_chunk(db, settings, taken, report)
-            if time.monotonic() - started > _HOLD or (stop is not None and stop.is_set()):
+            read_to |= taken.read_to
+            if stop is not None and stop.is_set():
                 return True
+            if time.monotonic() - started > _HOLD:
+                break
         _finish(db, settings, journals, read_to, report)
-    return False
+        report.read_to = {journal.path.name: read_to.get(journal.path.name, 0) for journal in journals}
+        return bool(taken.frames or taken.bad)
 
 
 def _load_chunk(db: duckdb.DuckDBPyConnection, settings: Settings, taken: Taken, report: LoadReport) -> None:
