@@ -33,7 +33,7 @@ FACTS = {
     "journals": "select count(*) from raw.journals",
 }
 # What changes files, and the statements in the middle of a transaction's work; the rest lies between two of these.
-STEPS = ("attach", "detach", "begin", "commit", "rollback", "insert into raw.losses", "-- One chunk", "-- Spans")
+STEPS = ("attach", "detach", "commit", "rollback", "insert into raw.losses", "-- One chunk", "-- Spans")
 _killed_at = 0
 _steps: list[str] = []
 

@@ -40,7 +40,10 @@ def read_file(path: str) -> str:
 @tool
 def run_tests(path: str) -> str:
     """Run a test file; it may take a second at most."""
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=TEST_SECONDS)  # noqa: S603 - the demo's own file
+    try:
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=TEST_SECONDS)  # noqa: S603 - the demo's own file
+    except subprocess.TimeoutExpired as late:
+        raise TimeoutError(f"{path} did not finish within {TEST_SECONDS:g} s") from late
     return done.stdout.strip() or done.stderr.strip()
 
 

@@ -84,6 +84,8 @@ class Store:
                         stage_tail(db, chunk)
                     db.execute("use memory")
                     db.execute(schema.sql("overlay.sql"))
+                    if db.execute("select 1 from tail.raw.processes where gone").fetchall():
+                        db.execute(schema.sql("overlay_revived.sql"))
                     schema.create_questions(db)
                 yield db
             finally:

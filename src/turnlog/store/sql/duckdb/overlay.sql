@@ -27,10 +27,7 @@ from tail.raw.processes
 where process_key not in (select process_key from store.raw.processes);
 
 create view raw.spans as
-select *
 from store.raw.spans
-where outcome <> 'interrupted'
-   or commit_id not in (select commit_id from tail.raw.spans)
 union all
 from tail.raw.spans;
 
