@@ -25,7 +25,7 @@ class TurnlogExporter(SpanExporter):
         active = self._runtime
         if active is None or active.is_attached:
             return SpanExportResult.SUCCESS
-        rows = [span_row(with_state(span, active.policy), "end") for span in spans]
+        rows = [span_row(with_state(span, active.policy), "end", active.policy) for span in spans]
         return SpanExportResult.SUCCESS if active.journal.append(b"".join(rows), len(rows)) else SpanExportResult.FAILURE
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:

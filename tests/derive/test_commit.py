@@ -148,6 +148,11 @@ def test_an_address_is_a_source_without_its_password() -> None:
     )
 
 
+def test_spellings_of_one_path_are_one_entry() -> None:
+    keys = [tool("write_file", {"path": path, "content": "x"}).changes[1].key for path in ("a.py", "./a.py", "b/..//a.py")]
+    assert keys == ["a.py", "a.py", "a.py"]
+
+
 def test_a_path_that_is_no_text_or_not_unicode_costs_no_commit() -> None:
     commit = tool("write_file", {"path": "b\udcff.txt", "content": "x"})
     assert commit.attributes()[semconv.STATE_CHANGED_KEYS] == ("tool:write_file", "file:b?.txt")

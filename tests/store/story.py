@@ -50,7 +50,7 @@ class Story:
         if turn:
             span["turn_id"] = turn
         identity = f"{self.writer.process.id}{span['trace_id']}{span['span_id']}{start}"
-        self.ids[label] = hashlib.md5(identity.encode()).hexdigest()[:12]
+        self.ids[label] = hashlib.md5(identity.encode()).hexdigest()[:16]
         known = ("operation", "tool", "agent", "turn_input", "request_model")
         self.row(**span, record="start", **{key: fields[key] for key in known if key in fields})
         if "commit_kind" in fields:

@@ -118,7 +118,7 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
             value = "" if touch.content is None else policy.hash(touch.content)
             kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
             op = DeltaOp.DROP if touch.action == DELETE else DeltaOp.SET
-            changes.append(_change(kind, touch.path, value, op=op, action=touch.action, evidence=FileEvidence.DECLARED))
+            changes.append(_change(kind, touch.key, value, op=op, action=touch.action, evidence=FileEvidence.DECLARED))
     input_hash = "" if arguments is None else policy.hash(arguments)
     output_hash = "" if result is None else policy.hash(result)
     return Commit(

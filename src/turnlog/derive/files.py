@@ -5,6 +5,7 @@ the tool's name or from the presence of content. A path whose use cannot be told
 """
 
 import functools
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -58,6 +59,12 @@ class Touch(NamedTuple):
     path: str
     content: Any = None
     is_file: bool = True
+
+    @property
+    def key(self) -> str:
+        """`./a.py` and `a.py` are one entry."""
+        untidy = self.is_file and ("./" in self.path or "//" in self.path)
+        return posixpath.normpath(self.path) if untidy else self.path
 
 
 def declared_touches(tool: str, arguments: Any) -> list[Touch]:

@@ -35,11 +35,11 @@ _KINDS = {kind: kind.name.lower() for kind in SpanKind}
 _STATUSES = {code: code.name.lower() for code in StatusCode}
 
 
-def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = None) -> bytes:
+def span_row(span: ReadableSpan, record: str, policy: ContentPolicy) -> bytes:
     """The row of a span that starts (`record` is "start") or has ended ("end").
 
     Spans of other instrumentations carry prompts and secrets in their attributes; the policy decides what of them is
-    written, whatever the application sends elsewhere. Without a policy no content is.
+    written, whatever the application sends elsewhere.
     """
     context = span.get_span_context()
     if context is None or span.start_time is None:
@@ -56,7 +56,7 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy | None = Non
         "status": _STATUSES[span.status.status_code],
     }
     if span.status.description:
-        row["status_message"] = policy.summary(span.status.description) if policy else ""
+        row["status_message"] = policy.summary(span.status.description)
     if span.instrumentation_scope is not None:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}
@@ -92,12 +92,12 @@ def blob_rows(blobs: Iterable[Blob]) -> bytes:
     )
 
 
-def _screened_all(attributes: Mapping[str, Any], policy: ContentPolicy | None) -> dict[str, Any]:
+def _screened_all(attributes: Mapping[str, Any], policy: ContentPolicy) -> dict[str, Any]:
     screened = ((key, _screened(key, value, policy)) for key, value in attributes.items())
     return {key: value for key, value in screened if value is not None}
 
 
-def _screened(key: str, value: Any, policy: ContentPolicy | None) -> Any:
+def _screened(key: str, value: Any, policy: ContentPolicy) -> Any:
     """Content as the capture level has it, texts of unknown meaning without their secrets, all else as it is."""
     if key in _HARMLESS:
         return value
@@ -106,9 +106,7 @@ def _screened(key: str, value: Any, policy: ContentPolicy | None) -> Any:
     return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else _without_secrets(value)
 
 
-def _content(value: Any, policy: ContentPolicy | None) -> str:
-    if policy is None:
-        return ""
+def _content(value: Any, policy: ContentPolicy) -> str:
     if policy.capture is Capture.FULL or policy.on_spans:
         return redact(as_text(value)[:ROW_LIMIT])
     return policy.summary(value)

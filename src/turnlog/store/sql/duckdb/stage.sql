@@ -5,7 +5,7 @@ select
     record,
     coalesce(session_id, '') as session_id,
     coalesce(turn_id, '') as turn_id,
-    substr(md5(concat(process_id, trace_id, span_id, start_ns)), 1, 12) as commit_id,
+    substr(md5(concat(process_id, trace_id, span_id, start_ns)), 1, 16) as commit_id,
     coalesce(trace_id, '') as trace_id,
     coalesce(span_id, '') as span_id,
     coalesce(parent_id, '') as parent_id,
