@@ -39,6 +39,19 @@ def run_code(code: str, directory: Path, **more: str) -> subprocess.CompletedPro
     return run(sys.executable, "-c", code, directory=directory, **more)
 
 
+def run_zero_code(program: str, directory: Path, exporters: str) -> subprocess.CompletedProcess[str]:
+    """Under OpenTelemetry's own launcher, with only traces on."""
+    return run(
+        Path(sys.executable).parent / "opentelemetry-instrument",
+        sys.executable,
+        program,
+        directory=directory,
+        OTEL_TRACES_EXPORTER=exporters,
+        OTEL_METRICS_EXPORTER="none",
+        OTEL_LOGS_EXPORTER="none",
+    )
+
+
 def commits(directory: Path, session: str = "") -> list[tuple[int, str, str, str]]:
     """Turn, kind, tool and outcome of a session's commits, oldest first."""
     with queries.reading(Settings(directory=directory)) as db:

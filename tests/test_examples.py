@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from programs import commits, run
+from programs import commits, run, run_zero_code
 
 
 def test_turnlog_run_records_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
@@ -21,16 +21,7 @@ def test_init_in_code_adds_to_the_applications_provider(tmp_path: Path) -> None:
 
 
 def test_plain_opentelemetry_needs_no_turnlog_command(tmp_path: Path) -> None:
-    launcher = Path(sys.executable).parent / "opentelemetry-instrument"
-    done = run(
-        launcher,
-        sys.executable,
-        "examples/plain_opentelemetry.py",
-        directory=tmp_path,
-        OTEL_TRACES_EXPORTER="turnlog",
-        OTEL_METRICS_EXPORTER="none",
-        OTEL_LOGS_EXPORTER="none",
-    )
+    done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog")
     assert done.stdout == "Together they cost 42.\n"
     assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from programs import commits, run, run_code
+from programs import commits, run_code, run_zero_code
 
 WORK = """
 @turnlog.tool
@@ -154,32 +153,14 @@ provider.shutdown()
 
 
 def test_zero_code_records_beside_another_exporter(tmp_path: Path) -> None:
-    launcher = Path(sys.executable).parent / "opentelemetry-instrument"
-    done = run(
-        launcher,
-        sys.executable,
-        "examples/plain_opentelemetry.py",
-        directory=tmp_path,
-        OTEL_TRACES_EXPORTER="turnlog,console",
-        OTEL_METRICS_EXPORTER="none",
-        OTEL_LOGS_EXPORTER="none",
-    )
+    done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog,console")
     assert "Together they cost 42." in done.stdout
     assert '"name": "chat scripted"' in done.stdout
     assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
 
 
 def test_zero_code_without_our_exporter_writes_nothing_here(tmp_path: Path) -> None:
-    launcher = Path(sys.executable).parent / "opentelemetry-instrument"
     directory = tmp_path / "store"
-    done = run(
-        launcher,
-        sys.executable,
-        "examples/plain_opentelemetry.py",
-        directory=directory,
-        OTEL_TRACES_EXPORTER="console",
-        OTEL_METRICS_EXPORTER="none",
-        OTEL_LOGS_EXPORTER="none",
-    )
+    done = run_zero_code("examples/plain_opentelemetry.py", directory, "console")
     assert '"turnlog.decision.choice": "call add"' in done.stdout
     assert not directory.exists()
