@@ -145,9 +145,7 @@ def _enums(attributes: tuple[Attribute, ...]) -> tuple[Enum, ...]:
     found = [attribute.enum for attribute in attributes if attribute.enum]
     for schema in (attribute.schema for attribute in attributes if attribute.schema):
         fields = schema["items"]["properties"].values()
-        found += [
-            Enum(field["title"], field["description"], tuple(field["enum"])) for field in fields if "enum" in field
-        ]
+        found += [Enum(field["title"], field["description"], tuple(field["enum"])) for field in fields if "enum" in field]
     enums: dict[str, Enum] = {}
     for enum in found:
         if enums.setdefault(enum.name, enum).values != enum.values:

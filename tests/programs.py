@@ -39,7 +39,7 @@ def run_code(code: str, directory: Path, **more: str) -> subprocess.CompletedPro
     return run(sys.executable, "-c", code, directory=directory, **more)
 
 
-def run_zero_code(program: str, directory: Path, exporters: str) -> subprocess.CompletedProcess[str]:
+def run_zero_code(program: str, directory: Path, exporters: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Under OpenTelemetry's own launcher, with only traces on."""
     return run(
         Path(sys.executable).parent / "opentelemetry-instrument",
@@ -49,6 +49,7 @@ def run_zero_code(program: str, directory: Path, exporters: str) -> subprocess.C
         OTEL_TRACES_EXPORTER=exporters,
         OTEL_METRICS_EXPORTER="none",
         OTEL_LOGS_EXPORTER="none",
+        **more,
     )
 
 

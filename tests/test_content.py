@@ -306,3 +306,14 @@ def test_content_goes_onto_spans_redacted_and_only_when_asked_for() -> None:
 @pytest.mark.parametrize("read", [policy().hash, policy().summary, policy(content_on_spans=True).attribute])
 def test_fifty_megabytes_are_no_trouble(read: Callable[[object], object]) -> None:
     assert read("x" * 50_000_000)
+
+
+@pytest.mark.parametrize("before", ["\n", "\t", "\x1b[31m", "%20", "_", '{"a": "x\n'])
+def test_a_key_is_found_whatever_is_encoded_in_front_of_it(before: str) -> None:
+    key = "sk-proj-QQ1CdEf0123456789"
+    for value in (before + key, {"content": before + key}, {"content": f'{{"inner": "{before}{key}"}}'}):
+        assert key not in summarize(value)
+
+
+def test_a_word_that_ends_like_a_key_begins_is_kept() -> None:
+    assert redact("a risk-management-strategy-for-all") == "a risk-management-strategy-for-all"

@@ -71,8 +71,8 @@ def test_a_tool_in_flight_is_seen_from_outside_and_interrupted_once_its_process_
         while_it_lives = _tool_commits(tmp_path)
         program.kill()
         program.communicate(timeout=60)
-    assert while_it_lives == [("run_tests", "in_flight", "")]
-    assert _tool_commits(tmp_path) == [("run_tests", "interrupted", "")]
+    assert while_it_lives == [("run_tests", "in_flight", '{"suite":"all"}')]
+    assert _tool_commits(tmp_path) == [("run_tests", "interrupted", '{"suite":"all"}')]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -198,6 +199,81 @@ def test_a_fact_is_state(directory: Path) -> None:
     with queries.reading(Settings(directory=directory)) as db:
         found = [(e.kind, e.key, e.value, e.tier) for e in queries.state(db, "s")]
     assert found == [("fact", "place", "the user is in Bergen", "durable")]
+
+
+def test_values_that_are_no_text_are_written_as_text(directory: Path) -> None:
+    with turnlog.session(4711):
+        turnlog.note({"a": 1}, key="map")
+        turnlog.note(None, key="none")
+        turnlog.pending(5).resolve()
+    with queries.reading(Settings(directory=directory)) as db:
+        found = [(e.key, e.value) for e in queries.state(db, "4711")]
+    assert sorted(found) == [("map", '{"a":1}'), ("none", "null")]
+
+
+def test_class_methods_partials_and_builtins_are_tools(directory: Path) -> None:
+    class Shop:
+        @turnlog.tool
+        @classmethod
+        def buy(cls, item: str) -> str:
+            return f"{cls.__name__} sold {item}"
+
+        @staticmethod
+        @turnlog.tool
+        def sell(item: str) -> str:
+            return item
+
+    with turnlog.session("s"):
+        assert Shop.buy("tea") == "Shop sold tea"
+        assert Shop.sell("tea") == "tea"
+        assert turnlog.tool(functools.partial(int, base=16))("ff") == 255
+        assert turnlog.tool(max, name="largest")(1, 2) == 2
+    assert [row[2:5] for row in log(directory)] == [
+        ("buy", "ok", '{"item":"tea"}'),
+        ("sell", "ok", '{"item":"tea"}'),
+        ("partial", "ok", '{"args":["ff"]}'),
+        ("largest", "ok", '{"args":[1,2]}'),
+    ]
+
+
+async def test_a_coroutine_that_is_too_slow_says_so(directory: Path) -> None:
+    @turnlog.tool(timeout=0.01)
+    async def slow() -> None:
+        await asyncio.sleep(5)
+
+    with turnlog.session("s"):
+        result = await slow()
+    assert result.error.message == "slow did not finish within 0.01 s"
+
+
+def test_a_turn_that_breaks_off_is_a_failure(directory: Path) -> None:
+    with turnlog.session("s"), pytest.raises(KeyError), turnlog.turn(input="x"):
+        raise KeyError("gone")
+    assert log(directory) == [(1, "lifecycle", "", "error", "", "'gone'")]
+
+
+def test_a_failure_that_a_turn_only_passes_on_is_recorded_once(directory: Path) -> None:
+    @turnlog.tool
+    def fail() -> None:
+        raise ValueError("no")
+
+    with turnlog.session("s"), pytest.raises(ValueError, match="no"), turnlog.turn(input="x"):
+        fail()
+    assert [row[1] for row in log(directory)] == ["tool"]
+
+
+def test_deleting_a_file_that_the_session_did_not_write_is_in_the_diff(directory: Path) -> None:
+    @turnlog.tool
+    def delete_file(path: str) -> None: ...
+
+    with turnlog.session("s"), turnlog.turn(input="clean up"):
+        delete_file("legacy.py")
+    with queries.reading(Settings(directory=directory)) as db:
+        found = [(d.kind, d.key, d.change, d.action, d.tool) for d in queries.diff(db, "s", 0, 1).differences]
+    assert found == [
+        ("file", "legacy.py", "removed", "delete", "delete_file"),
+        ("tool", "delete_file", "added", "", "delete_file"),
+    ]
 
 
 def test_before_init_everything_works_and_nothing_is_recorded(tmp_path: Path) -> None:

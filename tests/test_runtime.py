@@ -164,3 +164,26 @@ def test_zero_code_without_our_exporter_writes_nothing_here(tmp_path: Path) -> N
     done = run_zero_code("examples/plain_opentelemetry.py", directory, "console")
     assert '"turnlog.decision.choice": "call add"' in done.stdout
     assert not directory.exists()
+
+
+def test_zero_code_works_without_a_distro(tmp_path: Path) -> None:
+    none = {"OTEL_PYTHON_DISTRO": "none", "OTEL_PYTHON_CONFIGURATOR": "none"}
+    done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog", **none)
+    assert done.stdout == "Together they cost 42.\n"
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
+
+
+def test_a_setting_that_makes_no_sense_is_said(tmp_path: Path) -> None:
+    done = run_code(f"import turnlog\nturnlog.init()\n{WORK}", tmp_path, TURNLOG_CAPTURE="bogus", TURNLOG_PATIENCE="abc")
+    assert done.stderr.splitlines() == [
+        "turnlog: TURNLOG_CAPTURE=bogus is none of none, summary, full: no content is kept",
+        "turnlog: TURNLOG_PATIENCE=abc is no positive number: taken as 10",
+    ]
+
+
+def test_what_is_written_is_private(tmp_path: Path) -> None:
+    directory = tmp_path / "store"
+    run_code(f"import turnlog\nturnlog.init()\n{WORK}", directory)
+    assert len(commits(directory)) == 1
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (directory, *directory.iterdir())}
+    assert modes == {"store": "0o700", "journal": "0o700", "store.duckdb": "0o600", "store.lock": "0o600"}

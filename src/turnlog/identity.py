@@ -33,9 +33,9 @@ def make_id() -> str:
 
 
 @contextmanager
-def session(id: str | None = None) -> Iterator[str]:
+def session(id: str | int | None = None) -> Iterator[str]:
     """Everything inside belongs to this session; without an id, to a new one. Gives the id."""
-    token = _explicit.set(id or make_id())
+    token = _explicit.set(make_id() if id is None or id == "" else str(id))
     try:
         yield _explicit.get()
     finally:
@@ -49,11 +49,12 @@ def explicit_session() -> str:
 class Turn:
     """One input to the agent until its answer, as one process sees it."""
 
-    __slots__ = ("_count", "id", "opened_by")
+    __slots__ = ("_count", "id", "last_failure", "opened_by")
 
     def __init__(self, opened_by: SpanContext | None = None) -> None:
         self.id = make_id()
         self.opened_by = opened_by
+        self.last_failure: str | None = None
         self._count = itertools.count()
 
     def next_sequence(self) -> int:

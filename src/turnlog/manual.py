@@ -20,6 +20,7 @@ import wrapt  # type: ignore[import-untyped, unused-ignore]
 from opentelemetry.trace import format_span_id
 
 from turnlog import semconv
+from turnlog.content import as_text
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.drivers import driver_for
 from turnlog.operation import Operation, error_type
@@ -72,13 +73,15 @@ def decide(choice: str, *, why: str = "", alternatives: Sequence[str] = (), abou
     _record("decide", CommitKind.DECISION, content)
 
 
-def note(fact: str, *, key: str = "") -> None:
+def note(fact: object, *, key: str = "") -> None:
     """Record a fact that should outlive the context window. The same key again replaces it."""
+    fact = as_text(fact)
     _record_change("note", DeltaOp.SET, EntryKind.FACT, key or _key_of(fact), fact)
 
 
-def pending(action: str, *, key: str = "") -> PendingAction:
+def pending(action: object, *, key: str = "") -> PendingAction:
     """Record something that is still to be done or approved; it stays pending until its handle is resolved."""
+    action = as_text(action)
     handle = PendingAction(key or _key_of(action), action)
     _record_change("pending", DeltaOp.SET, EntryKind.PENDING, handle.key, action)
     return handle
@@ -131,8 +134,10 @@ def tool(function: Any = None, /, *, name: str = "", timeout: float | None = Non
     failure) the caller gets a `ToolResult` instead of a value or an exception, and every attempt is recorded.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        label = name or function.__name__
+    def decorate(function: Any) -> Any:
+        if isinstance(function, classmethod | staticmethod):
+            return type(function)(decorate(function.__func__))
+        label = name or getattr(function, "__name__", "") or type(function).__name__
         if timeout is None and not retries:
             return _recorded(function, label)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -157,7 +162,7 @@ class _Items:
 
 
 def _recorded(function: Callable[..., Any], label: str) -> Any:
-    signature = inspect.signature(function)
+    signature = _signature(function)
     hook = Hook(
         label,
         GenAiOperation.EXECUTE_TOOL,
@@ -174,7 +179,7 @@ def _recorded(function: Callable[..., Any], label: str) -> Any:
 
 
 def _guarded(function: Callable[..., Any], label: str, timeout: float | None, attempts: int) -> Any:
-    signature = inspect.signature(function)
+    signature = _signature(function)
 
     if inspect.iscoroutinefunction(function):
 
@@ -183,8 +188,13 @@ def _guarded(function: Callable[..., Any], label: str, timeout: float | None, at
             tries = _Tries(label, signature, args, kwargs)
             while len(tries.failures) < attempts:
                 with tries.attempt() as operation:
-                    async with asyncio.timeout(timeout):
-                        value = await function(*args, **kwargs)
+                    try:
+                        async with asyncio.timeout(timeout) as limit:
+                            value = await function(*args, **kwargs)
+                    except TimeoutError as late:
+                        if limit.expired():
+                            raise TimeoutError(f"{label} did not finish within {timeout:g} s") from late
+                        raise
                     return _success(operation, value)
             return tries.give_up()
 
@@ -195,7 +205,7 @@ def _guarded(function: Callable[..., Any], label: str, timeout: float | None, at
         tries = _Tries(label, signature, args, kwargs)
         while len(tries.failures) < attempts:
             with tries.attempt() as operation:
-                value = function(*args, **kwargs) if timeout is None else _within(timeout, function, args, kwargs)
+                value = function(*args, **kwargs) if timeout is None else _within(label, timeout, function, args, kwargs)
                 return _success(operation, value)
         return tries.give_up()
 
@@ -205,7 +215,7 @@ def _guarded(function: Callable[..., Any], label: str, timeout: float | None, at
 class _Tries:
     """The attempts of one guarded call: each an operation of its own, tied to the first."""
 
-    def __init__(self, label: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, label: str, signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.failures: list[Exception] = []
         self._start = _tool_start(label, signature, args, kwargs)
         self._first = ""
@@ -241,7 +251,7 @@ def _success(operation: Operation, value: Any) -> ToolResult[Any]:
     return ToolResult(value)
 
 
-def _within(seconds: float, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _within(label: str, seconds: float, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run in a thread and stop waiting after `seconds`. Python cannot stop the thread; as a daemon it never delays exit."""
     outcome: list[tuple[bool, Any]] = []
 
@@ -251,27 +261,36 @@ def _within(seconds: float, function: Callable[..., Any], args: tuple[Any, ...],
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             outcome.append((False, error))
 
-    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True, name=f"turnlog-tool-{function.__name__}")
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True, name=f"turnlog-tool-{label}")
     thread.start()
     thread.join(seconds)
     if not outcome:
-        raise TimeoutError(f"{function.__name__} did not finish within {seconds:g} s")
+        raise TimeoutError(f"{label} did not finish within {seconds:g} s")
     finished, value = outcome[0]
     if not finished:
         raise value
     return value
 
 
-def _tool_start(label: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Start:
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        # Some built-ins have none.
+        return None
+
+
+def _tool_start(label: str, signature: inspect.Signature | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Start:
     attributes = {
         semconv.GEN_AI_OPERATION_NAME: GenAiOperation.EXECUTE_TOOL.value,
         semconv.GEN_AI_TOOL_NAME: label,
         semconv.GEN_AI_TOOL_TYPE: "function",
     }
     try:
-        arguments: dict[str, Any] = dict(signature.bind_partial(*args, **kwargs).arguments)
+        arguments: dict[str, Any] = dict(signature.bind_partial(*args, **kwargs).arguments) if signature else {}
     except TypeError:
-        arguments = {"args": list(args), **kwargs}
+        arguments = {}
+    arguments = arguments or {**({"args": list(args)} if args else {}), **kwargs}
     for implicit in ("self", "cls"):
         arguments.pop(implicit, None)
     return Start(f"execute_tool {label}", attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments})

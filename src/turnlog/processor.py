@@ -19,13 +19,13 @@ from opentelemetry.trace import Status, StatusCode, format_span_id
 
 from turnlog import semconv
 from turnlog.content import ContentPolicy
-from turnlog.derive import derive
+from turnlog.derive import Commit, derive, input_of_tool
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
 from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Content, claim_content
-from turnlog.semconv import GenAiOperation
+from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
 
 _log = logging.getLogger("turnlog")
@@ -135,6 +135,8 @@ class SessionProcessor(SpanProcessor):
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
         running = self._remember_running(span, _Running(identity, content))
         stamp = _stamp(identity.session, identity.turn)
+        if operation == GenAiOperation.EXECUTE_TOOL:
+            stamp |= self._attempt("reading a tool's input", _NOTHING, lambda: input_of_tool(attributes, content, self._policy))
         if opened:
             stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if before is not None and before.opened_by is not None:
@@ -185,6 +187,8 @@ class SessionProcessor(SpanProcessor):
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
         commit = self._attempt("deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy))
+        if commit is not None and _is_told(commit, identity.turn):
+            commit = None
         if commit is not None:
             found |= commit.attributes()
             if identity.turn is not None:
@@ -240,6 +244,15 @@ class SessionProcessor(SpanProcessor):
             self.journal.report_loss(f"failed at {where}")
         if self.troubles[where] == 1:
             _log.warning("turnlog failed at %s and goes on: %s: %s", where, type(error).__name__, error)
+
+
+def _is_told(commit: Commit, turn: Turn | None) -> bool:
+    """Whether an agent only passes on a failure that a tool or model call of its turn has recorded already."""
+    if turn is None or commit.outcome is Outcome.OK:
+        return False
+    told = commit.kind is CommitKind.LIFECYCLE and commit.output_summary == turn.last_failure
+    turn.last_failure = commit.output_summary
+    return told
 
 
 def _key(span: ReadableSpan) -> tuple[int, int]:

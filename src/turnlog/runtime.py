@@ -115,6 +115,9 @@ def attach(tracer_provider: trace.TracerProvider | None = None) -> None:
         if not isinstance(provider, TracerProvider):
             provider = active.own_provider = _own_provider(active.settings)
             trace.set_tracer_provider(provider)
+            if active.settings.exports_here:
+                # OpenTelemetry's launcher constructs no exporter unless a distro is installed.
+                active.start_journal()
         active.attach(provider)
         _follow_application()
 
@@ -138,6 +141,8 @@ def _runtime(**overrides: Any) -> Runtime | None:
             settings = _settings(**overrides)
             if settings.disabled:
                 return None
+            for problem in settings.problems:
+                _log.warning("turnlog: %s", problem)
             _active = Runtime(settings)
         return _active
 

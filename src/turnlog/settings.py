@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 _TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"", "0", "false", "no", "off"}
 
 
 class Capture(StrEnum):
@@ -29,6 +30,8 @@ class Settings:
     rotate_bytes: int = 16 * 1024 * 1024
     patience: float = 10.0
     exporters: tuple[str, ...] = ()
+    exports_here: bool = False
+    problems: tuple[str, ...] = ()
 
     @property
     def database(self) -> Path:
@@ -48,23 +51,25 @@ class Settings:
 
 
 def read_settings() -> Settings:
-    """The settings that the environment asks for. A value that makes no sense falls back to the safe default."""
+    """The settings that the environment asks for. A value that makes no sense falls back to a safe one, and is a problem."""
     env = os.environ
     base = env.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    capture = env.get("TURNLOG_CAPTURE", "summary").strip().lower()
     message_content = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
+    problems: list[str] = []
     return Settings(
         directory=Path(env.get("TURNLOG_DIR") or Path(base) / "turnlog").expanduser(),
         session=env.get("TURNLOG_SESSION", ""),
-        capture=Capture(capture) if capture in set(Capture) else Capture.NONE,
+        capture=_capture(problems),
         content_on_spans=message_content in {"true", "span_only", "span_and_event"},
         hash_key=env.get("TURNLOG_HASH_KEY", ""),
-        disabled=_flag(env.get("TURNLOG_DISABLED")) or _flag(env.get("OTEL_SDK_DISABLED")),
-        fsync=_flag(env.get("TURNLOG_FSYNC")),
-        load_interval=_number(env.get("TURNLOG_LOAD_INTERVAL"), 5.0),
-        rotate_bytes=int(_number(env.get("TURNLOG_ROTATE_MB"), 16.0) * 1024 * 1024),
-        patience=_number(env.get("TURNLOG_PATIENCE"), 10.0),
+        disabled=_flag("TURNLOG_DISABLED", problems) or _flag("OTEL_SDK_DISABLED", problems),
+        fsync=_flag("TURNLOG_FSYNC", problems),
+        load_interval=_number("TURNLOG_LOAD_INTERVAL", 5.0, problems),
+        rotate_bytes=int(_number("TURNLOG_ROTATE_MB", 16.0, problems) * 1024 * 1024),
+        patience=_number("TURNLOG_PATIENCE", 10.0, problems),
         exporters=_exporters(),
+        exports_here="turnlog" in env.get("OTEL_TRACES_EXPORTER", "").replace(" ", "").split(","),
+        problems=tuple(problems),
     )
 
 
@@ -78,13 +83,28 @@ def _exporters() -> tuple[str, ...]:
     return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none", "turnlog"))
 
 
-def _flag(value: str | None) -> bool:
-    return (value or "").strip().lower() in _TRUE
+def _capture(problems: list[str]) -> Capture:
+    level = os.environ.get("TURNLOG_CAPTURE", "").strip().lower() or Capture.SUMMARY
+    if level in set(Capture):
+        return Capture(level)
+    problems.append(f"TURNLOG_CAPTURE={level} is none of {', '.join(Capture)}: no content is kept")
+    return Capture.NONE
 
 
-def _number(value: str | None, default: float) -> float:
+def _flag(variable: str, problems: list[str]) -> bool:
+    value = os.environ.get(variable, "").strip().lower()
+    if value not in _TRUE | _FALSE:
+        problems.append(f"{variable}={value} is neither 1 nor 0: taken as 0")
+    return value in _TRUE
+
+
+def _number(variable: str, default: float, problems: list[str]) -> float:
+    value = os.environ.get(variable, "").strip()
     try:
-        number = float(value or default)
+        number = float(value) if value else default
     except ValueError:
-        return default
-    return number if number > 0 else default
+        number = 0.0
+    if number > 0 and number < float("inf"):
+        return number
+    problems.append(f"{variable}={value} is no positive number: taken as {default:g}")
+    return default

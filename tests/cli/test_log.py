@@ -80,7 +80,7 @@ def test_what_nothing_matches_is_a_value(recorded: Settings, turnlog: Turnlog) -
 
 def test_a_call_that_runs_is_in_flight(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
     start_call(recording, "run_tests", path="tests")
-    assert plain(turnlog("log", "-n", "1").out)[2] == "ID  TIME  run_tests  in flight"
+    assert plain(turnlog("log", "-n", "1").out)[2] == 'ID  TIME  run_tests  in flight  {"path":"tests"}'
 
 
 def test_log_as_json_has_the_names_of_the_commit_and_real_values(recorded: Settings, turnlog: Turnlog) -> None:

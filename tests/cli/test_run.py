@@ -113,7 +113,6 @@ def test_a_closed_pipe_kills_a_program_as_it_does_without_us(settings: Settings)
     ("words", "code", "says"),
     [
         (["no-such-program"], 127, "turnlog: command not found: no-such-program\n"),
-        (["./no/such.py"], 127, "turnlog: command not found: ./no/such.py\n"),
         (["/etc"], 126, "turnlog: cannot run /etc: Permission denied\n"),
         ([], 2, "turnlog: run which program? For example: turnlog run python app.py\n"),
     ],

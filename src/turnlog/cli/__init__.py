@@ -58,7 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        return _cannot(f"the store could not be read: {str(error).splitlines()[0]}. Look at: turnlog doctor")
+        return _cannot(
+            f"the store could not be read: {str(error).splitlines()[0]}. If it is corrupt, move away the file that "
+            "`turnlog path database` prints: what the journals still hold is loaded into a new one"
+        )
 
 
 def _split_run(words: list[str]) -> tuple[list[str], list[str]]:

@@ -154,6 +154,7 @@ def _warnings(report: Report, settings: Settings) -> Iterator[str]:
     if report.set_aside:
         pieces = count(report.set_aside, "unreadable piece")
         yield f"{pieces} of journals set aside in {settings.set_aside} ({size(report.set_aside_size)})"
+    yield from settings.problems
     if settings.disabled:
         yield "recording is switched off by TURNLOG_DISABLED or OTEL_SDK_DISABLED"
     for framework in report.frameworks:

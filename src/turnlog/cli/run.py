@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if not program:
         complain("run which program? For example: turnlog run python app.py")
         return _USAGE
-    if program[0] in ("-m", "-c") or (program[0].endswith(".py") and Path(program[0]).is_file()):
+    if program[0] in ("-m", "-c") or program[0].endswith(".py"):
         program = [sys.executable, *program]
     if Path(program[0]).name == "opentelemetry-instrument":
         # Its own sitecustomize comes first and leads to no other, so ours would silently never run.

@@ -49,7 +49,12 @@ def _show_entries(out: Screen, entries: list[Entry]) -> None:
         members = list(group)
         steps = [entry for entry in members if kind == "decision" and _STEP.fullmatch(entry.key)]
         rows = [
-            (short(entry.key), _value(entry.value, entry.action), f"turn {entry.turn}", _source(entry.tool, entry.commit_id))
+            (
+                "" if entry in steps else short(entry.key),
+                _value(entry.value, entry.action),
+                f"turn {entry.turn}",
+                _source(entry.tool, entry.commit_id),
+            )
             for entry in members
             if entry not in steps[_LAST_STEPS:]
         ]

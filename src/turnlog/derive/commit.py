@@ -89,7 +89,19 @@ def derive(
         return _tool(facts, outcome, policy)
     if operation in (GenAiOperation.CHAT, GenAiOperation.GENERATE_CONTENT, GenAiOperation.TEXT_COMPLETION):
         return _model_call(span_id, facts, outcome, policy)
+    if operation in (GenAiOperation.INVOKE_AGENT, GenAiOperation.INVOKE_WORKFLOW) and outcome is not Outcome.OK:
+        # A run that ended well changes nothing by itself; one that broke off is how the turn ended.
+        return Commit(CommitKind.LIFECYCLE, outcome, output_summary=policy.summary(_error(facts)))
     return None
+
+
+def input_of_tool(attributes: Mapping[str, Any], content: Mapping[str, Any], policy: ContentPolicy) -> dict[str, Any]:
+    """What a tool call was given, known when it starts: all that remains of it if its process dies."""
+    arguments = _arguments(_Facts(attributes, content).get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
+    if arguments is None:
+        return {}
+    found = {semconv.COMMIT_INPUT_HASH: policy.hash(arguments), semconv.COMMIT_INPUT_SUMMARY: policy.summary(arguments)}
+    return {key: value for key, value in found.items() if value}
 
 
 class _Facts:
@@ -111,7 +123,7 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
     tool = facts.text(semconv.GEN_AI_TOOL_NAME) or "unknown"
     arguments = _arguments(facts.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
     result = facts.get(semconv.GEN_AI_TOOL_CALL_RESULT)
-    error = facts.text(semconv.EXCEPTION_MESSAGE) or facts.text(semconv.ERROR_TYPE)
+    error = _error(facts)
     changes = [_change(EntryKind.TOOL, tool, outcome.value)]
     if outcome is Outcome.OK:
         for touch in declared_touches(tool, arguments):
@@ -119,13 +131,14 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
             kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
             op = DeltaOp.DROP if touch.action == DELETE else DeltaOp.SET
             changes.append(_change(kind, touch.key, value, op=op, action=touch.action, evidence=FileEvidence.DECLARED))
-    input_hash = "" if arguments is None else policy.hash(arguments)
+    input_hash = facts.text(semconv.COMMIT_INPUT_HASH) or ("" if arguments is None else policy.hash(arguments))
+    input_summary = facts.text(semconv.COMMIT_INPUT_SUMMARY) or ("" if arguments is None else policy.summary(arguments))
     output_hash = "" if result is None else policy.hash(result)
     return Commit(
         CommitKind.TOOL,
         outcome,
         input_hash=input_hash,
-        input_summary="" if arguments is None else policy.summary(arguments),
+        input_summary=input_summary,
         output_hash=output_hash,
         output_summary=policy.summary(error if outcome is not Outcome.OK else "" if result is None else result),
         changes=tuple(changes),
@@ -146,7 +159,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
     last = inputs[len(inputs) - 1] if inputs else None
     output_hash = policy.hash(list(outputs)) if outputs else ""
     input_hash = policy.hash(last) if last else ""
-    error = facts.text(semconv.EXCEPTION_MESSAGE) or facts.text(semconv.ERROR_TYPE)
+    error = _error(facts)
     return Commit(
         CommitKind.DECISION,
         outcome,
@@ -215,6 +228,10 @@ def _outcome(facts: _Facts, failed: bool) -> Outcome:
     if any(mark in word for mark in _TIMEOUT_WORDS):
         return Outcome.TIMEOUT
     return Outcome.CANCELLED if any(mark in word for mark in _CANCELLED_WORDS) else Outcome.ERROR
+
+
+def _error(facts: _Facts) -> str:
+    return facts.text(semconv.EXCEPTION_MESSAGE) or facts.text(semconv.ERROR_TYPE)
 
 
 def _arguments(value: Any) -> Any:

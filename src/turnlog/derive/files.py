@@ -26,8 +26,9 @@ _ONE_PATH = (
 )
 _MANY_PATHS = ("paths", "files", "file_paths")
 _SOURCE = ("source", "src", "source_path", "old_path")
-_DESTINATION = ("destination", "dest", "destination_path", "target", "new_path")
-_CONTENT = ("content", "contents", "file_text", "new_string", "new_str", "text", "data", "edits", "new_source")
+_DESTINATION = ("destination", "dest", "dst", "destination_path", "target", "new_path")
+_WHOLE = ("content", "contents", "file_text")
+_PARTS = ("new_string", "new_str", "text", "data", "edits", "new_source")
 _URL = ("url", "uri", "link", "href")
 _TELLING = frozenset((*_ONE_PATH, *_MANY_PATHS, *_SOURCE, *_DESTINATION, *_URL, "operation"))
 
@@ -45,6 +46,8 @@ _EDITORS = {"strreplacebasededittool", "strreplaceeditor", "texteditor", "fileed
 _EDITOR_COMMANDS = {"view": READ, "find_line": READ, "delete": DELETE, "rename": RENAME}
 _PATCHES = {"create_file": WRITE, "update_file": WRITE, "delete_file": DELETE}
 _LOOKING = re.compile(r"search|find|grep|match|count|compare")
+# Their paths are routes, mailboxes, folders.
+_ELSEWHERE = re.compile(r"http|api|request|ticket|directory|folder|mkdir")
 _VERBS = (
     (DELETE, re.compile(r"delete|remove|unlink")),
     (WRITE, re.compile(r"write|edit|create|save|update|patch|append|replace|insert")),
@@ -86,12 +89,15 @@ def declared_touches(tool: str, arguments: Any) -> list[Touch]:
     folder = arguments.get("directory")
     if one and "/" not in one and isinstance(folder, str) and folder:
         one = f"{folder.rstrip('/')}/{one}"
-    paths = [one] if one else [item for item in many if isinstance(item, str)]
-    content = next((arguments[key] for key in _CONTENT if key in arguments), None)
-    action = _action(name, arguments, content)
+    named = [item.get("path") if isinstance(item, Mapping) else item for item in many]
+    paths = [one] if one else [item for item in named if isinstance(item, str)]
+    content = next((arguments[key] for key in _WHOLE if key in arguments), None)
+    action = _action(name, arguments, content is not None or any(key in arguments for key in _PARTS))
     if not action:
         return []
-    return [Touch(action, path, content if action == WRITE else None) for path in paths if "://" not in path]
+    # Only the whole content hashes to what the file then holds.
+    whole = content if action == WRITE and "append" not in name else None
+    return [Touch(action, path, whole) for path in paths if "://" not in path]
 
 
 @functools.lru_cache(1024)
@@ -100,16 +106,18 @@ def _plain_name(tool: str) -> str:
     return re.sub(r"[^a-z0-9]", "", tool.lower().rsplit("__", 1)[-1].rsplit(".", 1)[-1])
 
 
-def _action(name: str, arguments: Mapping[str, Any], content: Any) -> str:
+def _action(name: str, arguments: Mapping[str, Any], has_content: bool) -> str:
     if name in _EDITORS and isinstance(arguments.get("command"), str):
         return _EDITOR_COMMANDS.get(arguments["command"], WRITE)
     known = _KNOWN.get(name)
     if known:
         return known
+    if _ELSEWHERE.search(name):
+        return ""
     verb = next((verb for verb, pattern in _VERBS if pattern.search(name)), "")
     if verb not in (WRITE, DELETE) and _LOOKING.search(name):
         return READ
-    return WRITE if content is not None else verb
+    return WRITE if has_content else verb
 
 
 def _first_text(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:

@@ -90,7 +90,9 @@ class JournalWriter:
             raise BlockingIOError("the journal could not be opened a moment ago")
         self._retry_at = now + _RETRY_AFTER
         folder = self._settings.journals
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # One by one: the mode holds for the last folder only, and all of it is private.
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
         name = f"{self.process.id}.{self._sequence:06d}"
         temporary, final = folder / f"{name}.tmp", folder / f"{name}.journal"
         self._file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -46,6 +46,10 @@ def side_lock(path: Path, *, exclusive: bool, patience: float) -> Iterator[None]
 
 
 def _open(path: Path, exclusive: bool) -> int | None:
+    if path.parent.exists() and not path.parent.is_dir():
+        raise StoreNotWritable(f"{path.parent} is a file, not a directory. Set TURNLOG_DIR to a directory.")
+    if not exclusive and not path.parent.exists():
+        return None
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

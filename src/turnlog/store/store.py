@@ -102,6 +102,7 @@ class Store:
         schema.migrate(db)
         db.execute("use memory")
         db.execute("detach store")
+        unborn.chmod(0o600)
         unborn.rename(path)
 
     def _attach(self, db: duckdb.DuckDBPyConnection, path: Path, options: str) -> None:

@@ -3,13 +3,13 @@
 select
     d.kind as kind,
     d.key as key,
-    case when d.in_before = 0 then 'added' when d.in_after = 0 then 'removed' else 'changed' end as change,
+    case when d.in_after = 0 then 'removed' when d.in_before = 0 then 'added' else 'changed' end as change,
     d.value_before as before_value,
     d.value_after as after_value,
-    d.action_after as action,
-    d.turn_after as turn,
-    d.commit_after as commit_id,
-    d.tool_after as tool
+    case when d.in_after = 0 and d.was_deleted = 1 then 'delete' else d.action_after end as action,
+    case when d.in_after = 0 then d.turn_deleted else d.turn_after end as turn,
+    case when d.in_after = 0 then d.commit_deleted else d.commit_after end as commit_id,
+    case when d.in_after = 0 then d.tool_deleted else d.tool_after end as tool
 from (
     select
         u.kind as kind,
@@ -18,6 +18,11 @@ from (
         max(case when u.side = 'after' then 1 else 0 end) as in_after,
         max(case when u.side = 'before' then u.value else '' end) as value_before,
         max(case when u.side = 'after' then u.value else '' end) as value_after,
+        max(case when u.side = 'deleted' then 1 else 0 end) as was_deleted,
+        max(case when u.side = 'created' then 1 else 0 end) as was_created,
+        max(case when u.side = 'deleted' then u.commit_id else '' end) as commit_deleted,
+        max(case when u.side = 'deleted' then u.turn else 0 end) as turn_deleted,
+        max(case when u.side = 'deleted' then u.tool else '' end) as tool_deleted,
         max(case when u.side = 'before' then u.commit_id else '' end) as commit_before,
         max(case when u.side = 'after' then u.commit_id else '' end) as commit_after,
         max(case when u.side = 'after' then u.action else '' end) as action_after,
@@ -45,9 +50,25 @@ from (
             a.turn as turn,
             a.tool as tool
         from state_at(p_session, p_turn_b) as a
+        union all
+        select
+            case when x.op = 'drop' then 'deleted' else 'created' end as side,
+            x.kind as kind,
+            x.key as key,
+            '' as value,
+            x.commit_id as commit_id,
+            x.action as action,
+            x.turn as turn,
+            x.tool as tool
+        from state_changes as x
+        where x.session_id = p_session
+          and x.kind = 'file'
+          and x.turn > p_turn_a
+          and x.turn <= p_turn_b
     ) as u
     group by u.kind, u.key
 ) as d
 where d.in_before <> d.in_after
+   or (d.in_after = 0 and d.was_deleted = 1 and d.was_created = 0)
    or d.value_before <> d.value_after
    or (d.kind = 'file' and d.commit_before <> d.commit_after)

@@ -5,7 +5,7 @@ select
     c.turn as turn,
     c.kind as kind,
     c.key as key,
-    case when c.op_before <> 'set' then 'added' when c.op <> 'set' then 'removed' else 'changed' end as change,
+    case when c.op <> 'set' then 'removed' when c.op_before <> 'set' then 'added' else 'changed' end as change,
     case when c.op_before = 'set' then c.value_before else '' end as before_value,
     case when c.op = 'set' then c.value else '' end as after_value,
     c.action as action,
@@ -40,5 +40,5 @@ from (
     ) as l
     where l.age = 1
 ) as c
-where (c.op = 'set' or c.op_before = 'set')
+where (c.op = 'set' or c.op_before = 'set' or (c.kind = 'file' and c.op = 'drop'))
   and (c.op <> c.op_before or c.value <> c.value_before or c.kind = 'file')
