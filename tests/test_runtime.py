@@ -121,7 +121,7 @@ turnlog.init()
 def work(n):
     return n
 with turnlog.session("s"):
-    for n in range(2000):
+    for n in range(9000):
         work(n)
 time.sleep(1.5)
 """,
@@ -129,7 +129,7 @@ time.sleep(1.5)
         TURNLOG_LOAD_INTERVAL="0.2",
     )
     assert (tmp_path / "store.duckdb").exists()
-    assert len(commits(tmp_path)) == 2000
+    assert len(commits(tmp_path)) == 9000
 
 
 def test_the_exporter_alone_derives_what_it_is_given(tmp_path: Path) -> None:

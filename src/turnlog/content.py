@@ -154,8 +154,15 @@ def as_text(value: object) -> str:
 def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     """Whole words up to the limit, on one line, and how much was cut."""
     text = as_text(value)
-    head = " ".join(_redacted_head(text, _REDACTION_WINDOW).split())
-    rest = max(0, len(text) - _REDACTION_WINDOW)
+    if not text:
+        return ""
+    # Most of the time goes into redaction; a second look at more text is for texts of white space and secrets.
+    for window in (limit + 80, _REDACTION_WINDOW):
+        raw = _head(text, window)
+        head = " ".join(redact(raw).split())
+        rest = len(text) - len(raw.rstrip()) if len(text) > window else 0
+        if len(head) > limit or not rest:
+            break
     if len(head) <= limit and not rest:
         return head
     room = limit - len(f"… (+{len(text):,} chars)")
@@ -171,10 +178,14 @@ def entry_key(text: str) -> str:
 
 
 def _redacted_head(text: str, size: int) -> str:
+    return redact(_head(text, size))
+
+
+def _head(text: str, size: int) -> str:
+    if len(text) <= size:
+        return text
     head = text[:size]
-    if len(text) > size and not head[-1].isspace():
-        head = head[: -len(head[-_CUT_WORD:].split()[-1])]
-    return redact(head)
+    return head if head[-1].isspace() else head[: -len(head[-_CUT_WORD:].split()[-1])]
 
 
 def redact(text: str) -> str:

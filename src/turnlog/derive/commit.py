@@ -7,8 +7,7 @@ retries will join as further readers of the same two inputs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -16,7 +15,7 @@ from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy, dump_json, entry_key
 from turnlog.derive.change import Change
 from turnlog.derive.files import DELETE, declared_touches
-from turnlog.derive.messages import as_messages, texts, tool_calls
+from turnlog.derive.messages import as_messages, read_outputs, texts
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
 
 _TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
@@ -24,8 +23,7 @@ _CANCELLED_WORDS = ("cancelled", "canceled", "generatorexit", "keyboardinterrupt
 _TIERS = {EntryKind.TOOL: Tier.TRANSIENT, EntryKind.SOURCE: Tier.TRANSIENT}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     id: str
     choice: str
     reason: str = ""
@@ -34,8 +32,7 @@ class Decision:
     alternatives: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     kind: CommitKind
     outcome: Outcome
     input_hash: str = ""
@@ -150,9 +147,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
     """What the model chose: to call tools, for the reason it stated, or to answer."""
     inputs = as_messages(facts.get(semconv.GEN_AI_INPUT_MESSAGES))
     outputs = as_messages(facts.get(semconv.GEN_AI_OUTPUT_MESSAGES))
-    calls = [call for message in outputs for call in tool_calls(message)]
-    said = "\n".join(filter(None, (texts(message) for message in outputs)))
-    thought = "\n".join(filter(None, (texts(message, "reasoning") for message in outputs)))
+    said, thought, calls = read_outputs(outputs)
     names = list(dict.fromkeys(str(call.get("name", "")) for call in calls))
     choice = entry_key("call " + ", ".join(names)) if names else "answer"
     reason = policy.summary((said if calls else "") or thought)

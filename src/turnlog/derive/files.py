@@ -121,4 +121,4 @@ def _action(name: str, arguments: Mapping[str, Any], has_content: bool) -> str:
 
 
 def _first_text(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return next((arguments[key] for key in keys if isinstance(arguments.get(key), str) and arguments[key]), "")
+    return next((arguments[key] for key in keys if key in arguments and arguments[key] and isinstance(arguments[key], str)), "")

@@ -30,8 +30,19 @@ def texts(message: Message, kind: str = "text") -> str:
     )
 
 
-def tool_calls(message: Message) -> list[Mapping[str, Any]]:
-    return [part for part in _parts(message) if part.get("type") == "tool_call"]
+def read_outputs(messages: Sequence[Message]) -> tuple[str, str, list[Mapping[str, Any]]]:
+    """What was said, what was thought and which tools were asked for, in one pass."""
+    said: list[str] = []
+    thought: list[str] = []
+    calls: list[Mapping[str, Any]] = []
+    for message in messages:
+        for part in _parts(message):
+            kind = part.get("type")
+            if kind == "tool_call":
+                calls.append(part)
+            elif kind in ("text", "reasoning") and (content := part.get("content")):
+                (said if kind == "text" else thought).append(str(content))
+    return "\n".join(said), "\n".join(thought), calls
 
 
 def is_tool_result(message: Message) -> bool:

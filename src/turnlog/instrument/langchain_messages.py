@@ -31,9 +31,11 @@ def message(raw: Any) -> Mapping[str, Any]:
         return _message(role, raw.get("content"), raw.get("tool_calls") or (), raw.get("tool_call_id"))
     if isinstance(raw, tuple):
         return _message(raw[0], raw[1], ())
-    extra = getattr(raw, "additional_kwargs", None) or {}
-    calls = getattr(raw, "tool_calls", None) or ()
-    call_id = getattr(raw, "tool_call_id", None)
+    # Asked for a field that it does not have, a pydantic object takes 3 µs to say so.
+    fields = vars(raw)
+    extra = fields.get("additional_kwargs") or {}
+    calls = fields.get("tool_calls") or ()
+    call_id = fields.get("tool_call_id")
     return _message(raw.type, raw.content, calls, call_id, extra.get("reasoning_content") or "")
 
 
@@ -81,7 +83,7 @@ def chat_facts(response: Any) -> Facts | None:
 
 
 def tool_facts(output: Any) -> Facts:
-    update = getattr(output, "update", None)
+    update = getattr(output, "__dict__", {}).get("update")
     if isinstance(update, Mapping):
         results = [each for each in update.get("messages") or () if getattr(each, "type", "") == "tool"]
         output = results[-1] if results else update

@@ -105,12 +105,13 @@ def _collect(call: Call) -> ChatStream | ResponseStream:
 
 def _follow(run: Run, result: Any) -> bool:
     streamed = bool(run.call.kwargs.get("stream"))
-    if hasattr(result, "http_response"):
+    raw = "http_response" in getattr(result, "__dict__", ())
+    if raw:
         _follow_raw(run, result, streamed)
     elif streamed:
         result._iterator = Steps(run, result._iterator)
         _finish_when_closed(run, result.response)
-    return streamed or hasattr(result, "http_response")
+    return streamed or raw
 
 
 def _follow_raw(run: Run, raw: Any, streamed: bool) -> None:

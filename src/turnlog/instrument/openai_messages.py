@@ -39,7 +39,7 @@ def chat_facts(completion: Any) -> Facts:
     messages = []
     for choice in completion.choices:
         message = choice.message
-        parts = _text_parts(message.content or message.refusal, getattr(message, "reasoning_content", None))
+        parts = _text_parts(message.content or message.refusal, (message.model_extra or {}).get("reasoning_content"))
         for call in message.tool_calls or ():
             called = getattr(call, "function", None) or call.custom
             parts.append(_call(call.id, called.name, getattr(called, "arguments", None) or getattr(called, "input", "")))
@@ -90,7 +90,7 @@ class _Choice:
         delta = choice.delta
         self._finish_reason = choice.finish_reason or self._finish_reason
         self._text.append(delta.content or delta.refusal or "")
-        self._reasoning.append(getattr(delta, "reasoning_content", None) or "")
+        self._reasoning.append((delta.model_extra or {}).get("reasoning_content") or "")
         for piece in delta.tool_calls or ():
             call = self._calls.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
             call["id"] = piece.id or call["id"]
