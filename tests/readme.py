@@ -46,6 +46,8 @@ def masked(text: str) -> str:
         (r"\d\d:\d\d(:\d\d(\.\d+)?)?", "…"),
         (r"\b\d+(\.\d+)? ?(ms|s|kB|MB|B)\b", "…"),
         (r"\[?'?/\S+", "…"),
+        (r"\b\d+\.\d+(\.\d+)?(b\d+)?\b", "…"),
+        (r"server\.port\s+\d+", "server.port …"),
         (r"[ \t]+", " "),
         (r"─+|-{3,}", "-"),
     ):
