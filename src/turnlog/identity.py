@@ -42,10 +42,6 @@ def session(id: str | int | None = None) -> Iterator[str]:
         _explicit.reset(token)
 
 
-def explicit_session() -> str:
-    return _explicit.get()
-
-
 class Turn:
     """One input to the agent until its answer, as one process sees it."""
 

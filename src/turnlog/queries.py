@@ -276,15 +276,6 @@ def find_commit(db: Database, prefix: str) -> Commit:
     return found[0]
 
 
-def commit_changes(db: Database, commit: Commit) -> list[Entry]:
-    return _rows(
-        db,
-        Entry,
-        "from entries where session_id = ? and commit_id = ? order by sequence",
-        [commit.session_id, commit.commit_id],
-    )
-
-
 def decision_of(db: Database, commit: Commit) -> Decided | None:
     found = _rows(db, Decided, "from decisions where session_id = ? and commit_id = ?", [commit.session_id, commit.commit_id])
     return found[0] if found else None

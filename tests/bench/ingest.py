@@ -30,6 +30,7 @@ from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Operation
 from turnlog.processor import SessionProcessor
+from turnlog.runtime import WORTH_LOADING
 from turnlog.settings import Settings
 from turnlog.store.loader import load, load_once
 
@@ -102,8 +103,8 @@ def loader(folder: Path, count: int) -> float:
     return seconds
 
 
-def loader_by_megabyte(folder: Path, count: int) -> float:
-    """As the background thread loads a living process's journal: a megabyte at a time, the store opened each time."""
+def loader_in_background(folder: Path, count: int) -> float:
+    """As the background thread loads a living process's journal: as much as it waits for, the store opened each time."""
     settings = Settings(directory=folder)
     _make_store(settings)
     journal = JournalWriter(settings)
@@ -112,7 +113,7 @@ def loader_by_megabyte(folder: Path, count: int) -> float:
         rows = [orjson.dumps(row) + b"\n" for row in corpus.session_rows(number)]
         journal.append(b"".join(rows), len(rows))
         done += len(rows)
-        if journal_bytes(settings.journals) - loaded >= 1024 * 1024 or done >= count:
+        if journal_bytes(settings.journals) - loaded >= WORTH_LOADING or done >= count:
             began = time.perf_counter()
             load_once(settings, 30)
             seconds += time.perf_counter() - began
@@ -233,7 +234,7 @@ def main() -> None:
         upsert_each: 300,
         insert_each: 300,
         appender: 2_000 if quick else 6_000,
-        loader_by_megabyte: sessions * corpus.SPANS_PER_SESSION,
+        loader_in_background: sessions * corpus.SPANS_PER_SESSION,
         loader: sessions * corpus.SPANS_PER_SESSION,
     }
     rates = _measure(counts, rounds)

@@ -435,7 +435,7 @@ def _run(unit: Unit, count: int) -> dict[str, int]:
 
 
 def _load(unit: Unit) -> dict[str, float]:
-    """What the background loader adds: CPU of loading a megabyte of journal, the least it loads at once."""
+    """CPU of loading a megabyte of journal. The background thread waits for more, which costs less per span (ingest.py)."""
     from turnlog.journal.reader import journal_bytes
     from turnlog.settings import read_settings
     from turnlog.store.loader import load, load_once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -308,3 +309,21 @@ def test_journals_are_listed_in_the_order_in_which_they_began(settings: Settings
     assert [journal.process_id for journal in list_journals(settings.journals)] == [name for name in names for _ in range(4)]
     for writer in writers:
         writer.close()
+
+
+def test_a_journal_has_its_name_only_once_it_is_locked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+    seen = []
+
+    def watched(self: Path, target: Path) -> Path:
+        with self.open("rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        seen.append((self.suffix, target.suffix, target.exists()))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", watched)
+    writer = JournalWriter(replace(settings, rotate_bytes=1))
+    writer.append(row(1))
+    writer.append(row(2))
+    writer.close()
+    assert seen == [(".tmp", ".journal", False), (".tmp", ".journal", False)]
