@@ -333,7 +333,7 @@ def test_the_columns_read_a_delta_as_the_journal_writes_it_with_what_is_absent_a
     with duckdb.connect() as db:
         query = "from read_json(?, columns = ?, format = 'newline_delimited')"
         [row] = db.execute(query, [str(journal), columns]).fetchall()
-    absent = {"action": None, "evidence": None}
+    absent = {"action": None, "evidence": None, "renamed_from": None}
     assert dict(zip(columns, row, strict=True)) == {
         **dict.fromkeys(columns),
         "session_id": "s",
@@ -373,7 +373,7 @@ def test_the_delta_schema_accepts(delta: list[dict[str, str]]) -> None:
     [
         FACT,
         [{**FACT, "op": "add"}],
-        [{**FACT, "kind": "message"}],
+        [{**FACT, "kind": "opinion"}],
         [{**FACT, "key": ""}],
         [{**FACT, "value": 8080}],
         [{**FACT, "value": None}],

@@ -12,6 +12,7 @@ TURN_ID = "turnlog.turn.id"
 TURN_INDEX = "turnlog.turn.index"
 TURN_INPUT_HASH = "turnlog.turn.input.hash"
 TURN_INPUT_SUMMARY = "turnlog.turn.input.summary"
+TURN_PREFIX_HASH = "turnlog.turn.prefix.hash"
 
 COMMIT_KIND = "turnlog.commit.kind"
 COMMIT_SEQUENCE = "turnlog.commit.sequence"
@@ -21,6 +22,7 @@ COMMIT_OUTPUT_HASH = "turnlog.commit.output.hash"
 COMMIT_OUTPUT_SUMMARY = "turnlog.commit.output.summary"
 COMMIT_DELTA = "turnlog.commit.delta"
 COMMIT_OUTCOME = "turnlog.commit.outcome"
+COMMIT_OUTCOME_SOURCE = "turnlog.commit.outcome_source"
 
 DECISION_ID = "turnlog.decision.id"
 DECISION_ABOUT = "turnlog.decision.about"
@@ -28,8 +30,12 @@ DECISION_CHOICE = "turnlog.decision.choice"
 DECISION_REASON_TEXT = "turnlog.decision.reason.text"
 DECISION_REASON_SOURCE = "turnlog.decision.reason.source"
 DECISION_ALTERNATIVES = "turnlog.decision.alternatives"
+DECISION_CALLS = "turnlog.decision.calls"
 
 CONTEXT_MESSAGE_COUNT = "turnlog.context.message.count"
+CONTEXT_LINEAGE = "turnlog.context.lineage"
+CONTEXT_HASH = "turnlog.context.hash"
+CONTEXT_CHANGES = "turnlog.context.changes"
 CONTEXT_ADDED_HASHES = "turnlog.context.added_hashes"
 CONTEXT_EVICTED_KEYS = "turnlog.context.evicted_keys"
 CONTEXT_EVICTION_REASON = "turnlog.context.eviction.reason"
@@ -43,6 +49,7 @@ RETRY_ATTEMPT = "turnlog.retry.attempt"
 LIFECYCLE_STATE = "turnlog.lifecycle.state"
 LIFECYCLE_PREVIOUS_STATE = "turnlog.lifecycle.previous_state"
 LIFECYCLE_PAUSE_REASON = "turnlog.lifecycle.pause.reason"
+LIFECYCLE_PINNED = "turnlog.lifecycle.pinned"
 
 STATE_CHANGED_KEYS = "turnlog.state.changed_keys"
 STATE_CHANGED_KEY_COUNT = "turnlog.state.changed_key.count"
@@ -129,6 +136,13 @@ class Outcome(StrEnum):
     IN_FLIGHT = "in_flight"
 
 
+class OutcomeSource(StrEnum):
+    """How the outcome is known. Absent, it was reported."""
+
+    REPORTED = "reported"
+    INFERRED = "inferred"
+
+
 class ReasonSource(StrEnum):
     """Where the reason comes from."""
 
@@ -206,6 +220,8 @@ class EntryKind(StrEnum):
     PENDING = "pending"
     FACT = "fact"
     SOURCE = "source"
+    MESSAGE = "message"
+    RESULT = "result"
 
 
 class Tier(StrEnum):
@@ -227,6 +243,7 @@ COLUMNS = (
     Column(TURN_ID, "turn_id", "VARCHAR"),
     Column(TURN_INPUT_HASH, "turn_input_hash", "VARCHAR"),
     Column(TURN_INPUT_SUMMARY, "turn_input", "VARCHAR"),
+    Column(TURN_PREFIX_HASH, "turn_prefix_hash", "VARCHAR"),
     Column(COMMIT_KIND, "commit_kind", "VARCHAR"),
     Column(COMMIT_SEQUENCE, "commit_sequence", "BIGINT"),
     Column(COMMIT_INPUT_HASH, "input_hash", "VARCHAR"),
@@ -236,15 +253,29 @@ COLUMNS = (
     Column(
         COMMIT_DELTA,
         "delta",
-        "STRUCT(op VARCHAR, kind VARCHAR, key VARCHAR, value VARCHAR, tier VARCHAR, action VARCHAR, evidence VARCHAR)[]",
+        "STRUCT(op VARCHAR, kind VARCHAR, key VARCHAR, value VARCHAR, tier VARCHAR, action VARCHAR, evidence VARCHAR, "
+        "renamed_from VARCHAR)[]",
     ),
     Column(COMMIT_OUTCOME, "outcome", "VARCHAR"),
+    Column(COMMIT_OUTCOME_SOURCE, "outcome_source", "VARCHAR"),
     Column(DECISION_ID, "decision_id", "VARCHAR"),
     Column(DECISION_ABOUT, "decision_about", "VARCHAR"),
     Column(DECISION_CHOICE, "choice", "VARCHAR"),
     Column(DECISION_REASON_TEXT, "reason", "VARCHAR"),
     Column(DECISION_REASON_SOURCE, "reason_source", "VARCHAR"),
     Column(DECISION_ALTERNATIVES, "alternatives", "VARCHAR[]"),
+    Column(DECISION_CALLS, "calls", "VARCHAR[]"),
+    Column(CONTEXT_MESSAGE_COUNT, "message_count", "BIGINT"),
+    Column(CONTEXT_LINEAGE, "lineage", "VARCHAR"),
+    Column(CONTEXT_HASH, "context_hash", "VARCHAR"),
+    Column(CONTEXT_CHANGES, "context_changes", "VARCHAR"),
+    Column(PROVENANCE_SOURCE_KIND, "source_kind", "VARCHAR"),
+    Column(PROVENANCE_VERIFIED, "verified", "BOOLEAN"),
+    Column(RETRY_OF, "retry_of", "VARCHAR"),
+    Column(RETRY_ATTEMPT, "attempt", "BIGINT"),
+    Column(LIFECYCLE_STATE, "lifecycle_state", "VARCHAR"),
+    Column(LIFECYCLE_PAUSE_REASON, "pause_reason", "VARCHAR"),
+    Column(LIFECYCLE_PINNED, "pinned", "BOOLEAN"),
     Column(SESSION_ID, "session_id", "VARCHAR"),
     Column(ERROR_TYPE, "error_type", "VARCHAR"),
     Column(GEN_AI_OPERATION_NAME, "operation", "VARCHAR"),
@@ -268,6 +299,7 @@ ATTRIBUTE_TYPES = {
     TURN_INDEX: "int",
     TURN_INPUT_HASH: "string",
     TURN_INPUT_SUMMARY: "string",
+    TURN_PREFIX_HASH: "string",
     COMMIT_KIND: "string",
     COMMIT_SEQUENCE: "int",
     COMMIT_INPUT_HASH: "string",
@@ -276,13 +308,18 @@ ATTRIBUTE_TYPES = {
     COMMIT_OUTPUT_SUMMARY: "string",
     COMMIT_DELTA: "any",
     COMMIT_OUTCOME: "string",
+    COMMIT_OUTCOME_SOURCE: "string",
     DECISION_ID: "string",
     DECISION_ABOUT: "string",
     DECISION_CHOICE: "string",
     DECISION_REASON_TEXT: "string",
     DECISION_REASON_SOURCE: "string",
     DECISION_ALTERNATIVES: "string[]",
+    DECISION_CALLS: "string[]",
     CONTEXT_MESSAGE_COUNT: "int",
+    CONTEXT_LINEAGE: "string",
+    CONTEXT_HASH: "string",
+    CONTEXT_CHANGES: "string",
     CONTEXT_ADDED_HASHES: "string[]",
     CONTEXT_EVICTED_KEYS: "string[]",
     CONTEXT_EVICTION_REASON: "string",
@@ -293,6 +330,7 @@ ATTRIBUTE_TYPES = {
     LIFECYCLE_STATE: "string",
     LIFECYCLE_PREVIOUS_STATE: "string",
     LIFECYCLE_PAUSE_REASON: "string",
+    LIFECYCLE_PINNED: "boolean",
     STATE_CHANGED_KEYS: "string[]",
     STATE_CHANGED_KEY_COUNT: "int",
     FILE_ACTIONS: "string[]",
@@ -348,6 +386,7 @@ ATTRIBUTE_TYPES = {
 ATTRIBUTE_VALUES: dict[str, type[StrEnum]] = {
     COMMIT_KIND: CommitKind,
     COMMIT_OUTCOME: Outcome,
+    COMMIT_OUTCOME_SOURCE: OutcomeSource,
     DECISION_REASON_SOURCE: ReasonSource,
     PROVENANCE_SOURCE_KIND: SourceKind,
     LIFECYCLE_STATE: LifecycleState,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -35,8 +35,8 @@ _KINDS = {kind: kind.name.lower() for kind in SpanKind}
 _STATUSES = {code: code.name.lower() for code in StatusCode}
 
 
-def span_row(span: ReadableSpan, record: str, policy: ContentPolicy) -> bytes:
-    """The row of a span that starts (`record` is "start") or has ended ("end").
+def span_row(span: ReadableSpan, record: str, policy: ContentPolicy, said: Collection[str] = ()) -> bytes:
+    """The row of a span that starts (`record` is "start") or has ended ("end"), without the attributes that were `said` before.
 
     Spans of other instrumentations carry prompts and secrets in their attributes; the policy decides what of them is
     written, whatever the application sends elsewhere.
@@ -61,6 +61,8 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy) -> bytes:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}
     for key, value in attributes_of(span).items():
+        if key in said:
+            continue
         if key in _TEXTS and type(value) is str:
             row[_TEXTS[key]] = value
         elif key in _OTHERS and (typed := _typed(value, _OTHERS[key].type)) is not None:
@@ -121,6 +123,8 @@ def _typed(value: Any, kind: str) -> Any:
     """The value as its column takes it, or None: what was written in another type stays an attribute."""
     if kind == "BIGINT":
         return value if type(value) is int and -_INT64 <= value < _INT64 else None
+    if kind == "BOOLEAN":
+        return value if isinstance(value, bool) else None
     if isinstance(value, str):
         try:
             value = orjson.loads(value)

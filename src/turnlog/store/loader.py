@@ -19,11 +19,13 @@ from turnlog.journal.frame import Frame
 from turnlog.journal.reader import JournalFile, list_journals, remove_stillborn, writing_processes
 from turnlog.settings import Settings
 from turnlog.store import schema
+from turnlog.store.lock import is_awaited
 from turnlog.store.staging import Taken, load_staged, stage, take_chunk
 from turnlog.store.store import Store
 
-# The lock is given back after this long even when there is more to load, so that readers never starve.
-_HOLD = 0.4
+# The lock is given back when somebody waits for it, and after this long in any case: programs that are not turnlog's want
+# the file too and cannot show it.
+_HOLD = 4.0
 _PAUSE = 0.05
 
 
@@ -67,7 +69,7 @@ def load_once(
             read_to |= taken.read_to
             if stop is not None and stop.is_set():
                 return True
-            if time.monotonic() - started > _HOLD:
+            if time.monotonic() - started > _HOLD or is_awaited(settings.lock):
                 break
         _finish(db, settings, journals, read_to, report)
         report.read_to = {journal.path.name: read_to.get(journal.path.name, 0) for journal in journals}

@@ -1,7 +1,8 @@
 """The side lock: access to the DuckDB file is queued here, shared to read, exclusive to write.
 
 DuckDB's own lock refuses instead of waiting, and reading the file by other means drops it; so nobody opens the database
-without this lock, and nobody keeps it for long.
+without this lock. Who waits for it shows that with a shared lock on a second file, which ends with its process; who holds
+the first one looks there and lets go.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from pathlib import Path
 from turnlog.errors import StoreLocked, StoreNotWritable
 
 _POLL = 0.01
-_LONG = 0.1
 _held: set[int] = set()
 
 
@@ -28,21 +28,35 @@ def side_lock(path: Path, *, exclusive: bool, patience: float) -> Iterator[None]
         # A store in a directory that cannot be written has no writers to wait for.
         yield
         return
-    began = time.monotonic()
+    held = False
     try:
-        _acquire(descriptor, path, exclusive, patience)
         _held.add(descriptor)
-        began = time.monotonic()
+        _acquire(descriptor, path, exclusive, patience)
+        held = True
         if exclusive:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
-        _held.discard(descriptor)
-        os.close(descriptor)
-        if exclusive and time.monotonic() - began > _LONG:
+        _close(descriptor)
+        if exclusive and held and is_awaited(path):
             # Who waits looks every few milliseconds; who loads again at once would never let anybody in.
             time.sleep(2 * _POLL)
+
+
+def is_awaited(path: Path) -> bool:
+    """Whether anybody waits for this lock."""
+    try:
+        descriptor = os.open(_waiting(path), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _open(path: Path, exclusive: bool) -> int | None:
@@ -62,24 +76,59 @@ def _open(path: Path, exclusive: bool) -> int | None:
 
 
 def _acquire(descriptor: int, path: Path, exclusive: bool, patience: float) -> None:
-    mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+    mode = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+    if _try_lock(descriptor, mode):
+        return
     deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(descriptor, mode)
-            return
-        except OSError as error:
-            if time.monotonic() >= deadline:
-                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                raise StoreLocked(
-                    f"the store {path.parent} has been busy for {patience:g} s (last writer: process {holder}). "
-                    "Try again, or wait longer with TURNLOG_PATIENCE=60."
-                ) from error
+    with _visibly_waiting(path) as sign:
+        while time.monotonic() < deadline:
+            # Again each time: the sign is refused while somebody looks for it.
+            if sign is not None:
+                _try_lock(sign, fcntl.LOCK_SH)
             time.sleep(_POLL)
+            if _try_lock(descriptor, mode):
+                return
+    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
+    raise StoreLocked(
+        f"the store {path.parent} has been busy for {patience:g} s (last writer: process {holder}). "
+        "Try again, or wait longer with TURNLOG_PATIENCE=60."
+    )
+
+
+@contextmanager
+def _visibly_waiting(path: Path) -> Iterator[int | None]:
+    try:
+        sign = os.open(_waiting(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # Who cannot show that it waits still gets in, when the holder has held for long enough.
+        yield None
+        return
+    _held.add(sign)
+    try:
+        yield sign
+    finally:
+        _close(sign)
+
+
+def _waiting(path: Path) -> Path:
+    return path.with_name(f"{path.name}.waiting")
+
+
+def _try_lock(descriptor: int, mode: int) -> bool:
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _close(descriptor: int) -> None:
+    _held.discard(descriptor)
+    os.close(descriptor)
 
 
 def _let_go_in_child() -> None:
-    # A forked child shares the lock's descriptor and would keep the store locked for as long as it lives.
+    # A forked child shares the locks' descriptors and would keep the store locked, or awaited, for as long as it lives.
     for descriptor in list(_held):
         with suppress(OSError):
             os.close(descriptor)

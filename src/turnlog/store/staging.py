@@ -26,7 +26,7 @@ CHUNK_ROWS = 16_384
 CHUNK_BYTES = 32 * 1024 * 1024
 _COLUMNS = {
     **dict.fromkeys(
-        ("record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
+        ("process_id", "record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
         "VARCHAR",
     ),
     **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
@@ -71,13 +71,7 @@ def take_chunk(journals: list[JournalFile], read_to: Mapping[str, int], most_row
 def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]], *, strict: bool = True) -> None:
     """Put the rows of the frames into the temporary table `staged`. Strictly, one bad row refuses them all."""
     with _gathered(frames) as path:
-        db.execute(
-            "create or replace temp table read_rows as "
-            "select * from read_json($path, columns = $columns, format = 'newline_delimited', "
-            "maximum_object_size = 134217728, ignore_errors = $lenient)",
-            {"path": path, "columns": {"process_id": "VARCHAR", **_COLUMNS}, "lenient": not strict},
-        )
-    db.execute(schema.sql("stage.sql"))
+        db.execute(schema.sql("stage.sql"), {"path": path, "columns": _COLUMNS, "lenient": not strict})
     (found,) = db.execute("select count(*) from staged").fetchall()[0]
     if strict and found != sum(frame.rows for _, frame in frames):
         raise duckdb.InvalidInputException("a frame does not hold the rows that it says")
@@ -127,9 +121,11 @@ def _gathered(frames: list[tuple[JournalFile, Frame]]) -> Iterator[str]:
     try:
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             for journal, frame in frames:
-                mark = b'{"process_id":' + orjson.dumps(journal.process_id) + b","
-                for line in frame.payload.splitlines():
-                    file.write(mark + line[1:] + b"\n")
+                mark = b'\n{"process_id":' + orjson.dumps(journal.process_id) + b","
+                # JSON holds no raw line break, so these two bytes begin a row. Lines that are no objects stay without the
+                # mark, and the rows then do not add up.
+                file.write((b"\n" + frame.payload).replace(b"\n{", mark))
+            file.write(b"\n")
         yield path or f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)

@@ -44,7 +44,8 @@ class Store:
                     self._create(db)
                 self._attach(db, self.settings.database, f"storage_version '{_STORAGE}'")
                 db.execute("use store")
-                db.execute("set wal_autocheckpoint = '64MB'")
+                # A commit beyond this goes straight into the file; below, the rows are written to the WAL and then again.
+                db.execute("set wal_autocheckpoint = '1MB'")
                 schema.migrate(db)
                 yield db
             except duckdb.OperationalError as error:

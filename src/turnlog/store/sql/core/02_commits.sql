@@ -27,7 +27,19 @@ select
     s.end_ns as ended_ns,
     s.commit_sequence as sequence,
     s.trace_id as trace_id,
-    s.span_id as span_id
+    s.span_id as span_id,
+    s.parent_id as parent_id,
+    s.decision_id as decision_id,
+    s.outcome_source as outcome_source,
+    s.lineage as lineage,
+    s.context_hash as context_hash,
+    s.message_count as message_count,
+    s.source_kind as source_kind,
+    s.verified as verified,
+    s.retry_of as retry_of,
+    s.attempt as attempt,
+    s.lifecycle_state as lifecycle_state,
+    s.pause_reason as pause_reason
 from span_rows as s
 join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
 where s.commit_kind <> ''

@@ -71,8 +71,75 @@ select
     d.value as entry_value,
     d.tier,
     d.action,
-    d.evidence
+    d.evidence,
+    d.renamed_from
 from raw.deltas as d
+join raw.sessions as s using (session_key);
+
+-- one row: a message that a model call's context has more (`add`) or less (`evict`) than the one before in its lineage
+create or replace view context_rows as
+select
+    s.session_id,
+    c.process_key::bigint as process_key,
+    c.turn_id,
+    c.commit_id,
+    c.lineage,
+    c.ts_ns,
+    make_timestamp(c.ts_ns // 1000) as changed_at,
+    c.op,
+    c.position,
+    c.message_hash,
+    c.role,
+    c.tool_call_id,
+    c.origin_span_id,
+    c.summary
+from raw.context_changes as c
+join raw.sessions as s using (session_key);
+
+-- one row: an entry that a message in a context introduces
+create or replace view context_key_rows as
+select
+    s.session_id,
+    k.process_key::bigint as process_key,
+    k.turn_id,
+    k.commit_id,
+    k.lineage,
+    k.ts_ns,
+    k.position,
+    k.message_hash,
+    split_part(k.entry, ':', 1) as entry_kind,
+    substr(k.entry, instr(k.entry, ':') + 1) as entry_key
+from (
+    select
+        * exclude (entry_keys),
+        unnest(entry_keys) as entry
+    from raw.context_changes
+    where op = 'add'
+) as k
+join raw.sessions as s using (session_key);
+
+-- one row: a tool call that a model call asked for
+create or replace view asked_call_rows as
+select
+    s.session_id,
+    a.turn_id,
+    a.commit_id,
+    a.span_id,
+    a.lineage,
+    a.end_ns,
+    a.tool_call_id
+from (
+    select
+        session_key,
+        turn_id,
+        commit_id,
+        span_id,
+        lineage,
+        end_ns,
+        unnest(from_json(calls, '["VARCHAR"]')) as tool_call_id
+    from raw.spans
+    where calls <> '[]'
+) as a
 join raw.sessions as s using (session_key);
 
 -- one row: something that could not be kept

@@ -33,6 +33,7 @@ select
     'interrupted',
     'transient',
     '',
+    '',
     ''
 from cut_short
 where commit_kind = 'tool'

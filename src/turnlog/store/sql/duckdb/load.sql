@@ -50,18 +50,33 @@ where record = 'blob'
   and hash not in (select b.hash from raw.blobs as b)
 group by hash;
 
-create or replace temp table arrived as
+-- The join is with the few keys that this chunk needs, and a view: a copy of the wide rows costs as much as inserting them.
+create or replace temp table met_sessions as
+select
+    session_id,
+    session_key
+from raw.sessions
+where session_id in (select session_id from staged);
+
+create or replace temp table met_processes as
+select
+    process_id,
+    process_key
+from raw.processes
+where process_id in (select process_id from staged);
+
+create or replace temp view arrived as
 select
     x.session_key,
     p.process_key,
     s.*
 from staged as s
-join raw.sessions as x using (session_id)
-join raw.processes as p using (process_id)
+join met_sessions as x using (session_id)
+join met_processes as p using (process_id)
 where s.record in ('start', 'end');
 
 insert into raw.spans by name
-select * exclude (record, process_id, session_id, host, pid, hash, text, lost)
+select * exclude (record, process_id, session_id, host, pid, hash, text, lost, context_changes)
 from arrived
 where record = 'end'
 order by session_key, start_ns;
@@ -70,7 +85,7 @@ delete from raw.open_spans
 where commit_id in (select commit_id from arrived where record = 'end');
 
 insert into raw.open_spans by name
-select * exclude (record, process_id, session_id, host, pid, hash, text, lost)
+select * exclude (record, process_id, session_id, host, pid, hash, text, lost, context_changes)
 from arrived
 where record = 'start'
   and commit_id not in (select commit_id from arrived where record = 'end');
@@ -91,7 +106,7 @@ with parsed_deltas as (
     select
         *,
         -- a cast would refuse an operation without action or evidence; from_json gives null there
-        from_json(delta, '[{"op":"VARCHAR","kind":"VARCHAR","key":"VARCHAR","value":"VARCHAR","tier":"VARCHAR","action":"VARCHAR","evidence":"VARCHAR"}]') as parsed
+        from_json(delta, '[{"op":"VARCHAR","kind":"VARCHAR","key":"VARCHAR","value":"VARCHAR","tier":"VARCHAR","action":"VARCHAR","evidence":"VARCHAR","renamed_from":"VARCHAR"}]') as parsed
     from arrived
     where record = 'end'
       and delta <> '[]'
@@ -121,9 +136,47 @@ select
     coalesce(change.value, ''),
     coalesce(change.tier, ''),
     coalesce(change.action, ''),
-    coalesce(change.evidence, '')
+    coalesce(change.evidence, ''),
+    coalesce(change.renamed_from, '')
 from ops
 order by session_key, end_ns, commit_sequence, position;
+
+insert into raw.context_changes
+with parsed_changes as (
+    select
+        *,
+        from_json(context_changes, '[{"op":"VARCHAR","at":"BIGINT","hash":"VARCHAR","role":"VARCHAR","call":"VARCHAR","from":"VARCHAR","text":"VARCHAR","keys":["VARCHAR"]}]') as parsed
+    from arrived
+    where context_changes <> '[]'
+),
+messages as (
+    select
+        session_key,
+        process_key,
+        turn_id,
+        commit_id,
+        lineage,
+        start_ns,
+        unnest(parsed) as change
+    from parsed_changes
+)
+select
+    session_key,
+    process_key,
+    turn_id,
+    commit_id,
+    lineage,
+    start_ns,
+    coalesce(change.op, ''),
+    coalesce(change.at, 0),
+    coalesce(change.hash, ''),
+    coalesce(change.role, ''),
+    coalesce(change.call, ''),
+    coalesce(change."from", ''),
+    coalesce(change.text, ''),
+    coalesce(change.keys, [])
+from messages
+order by session_key, start_ns, change.at;
 
 update raw.sessions as x
 set

@@ -48,6 +48,11 @@ from store.raw.deltas
 union all
 from tail.raw.deltas;
 
+create view raw.context_changes as
+from store.raw.context_changes
+union all
+from tail.raw.context_changes;
+
 create view raw.blobs as
 from store.raw.blobs
 union all

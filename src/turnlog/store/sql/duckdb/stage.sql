@@ -1,4 +1,4 @@
--- one row: a journal row as it was written, without nulls. `read` holds the rows as read_json gave them.
+-- one row: a journal row as it was written, without nulls
 create or replace temp table staged as
 select
     process_id,
@@ -46,6 +46,20 @@ select
     coalesce(reason, '') as reason,
     coalesce(reason_source, '') as reason_source,
     coalesce(alternatives::varchar, '[]') as alternatives,
+    coalesce(calls::varchar, '[]') as calls,
+    coalesce(outcome_source, '') as outcome_source,
+    coalesce(turn_prefix_hash, '') as turn_prefix_hash,
+    coalesce(lineage, '') as lineage,
+    coalesce(context_hash, '') as context_hash,
+    coalesce(context_changes, '[]') as context_changes,
+    coalesce(message_count, 0) as message_count,
+    coalesce(source_kind, '') as source_kind,
+    coalesce(verified::varchar, '') as verified,
+    coalesce(retry_of, '') as retry_of,
+    coalesce(attempt, 0) as attempt,
+    coalesce(lifecycle_state, '') as lifecycle_state,
+    coalesce(pause_reason, '') as pause_reason,
+    coalesce(pinned::varchar, '') as pinned,
     coalesce(attributes::varchar, '{}') as attributes,
     coalesce(links::varchar, '[]') as links,
     coalesce(events::varchar, '[]') as events,
@@ -54,6 +68,13 @@ select
     coalesce(hash, '') as hash,
     coalesce(text, '') as text,
     coalesce(lost, 0) as lost
-from read_rows
-where record is not null
+from read_json(
+    $path,
+    columns = $columns,
+    format = 'newline_delimited',
+    maximum_object_size = 134217728,
+    ignore_errors = $lenient
+)
+where process_id is not null
+  and record is not null
   and start_ns is not null;
