@@ -20,6 +20,7 @@ LAYERS = (
     ("operation", "identity", "span_attributes"),
     ("derive",),
     ("journal",),
+    ("conversation",),
     ("processor", "ingest"),
     ("store",),
     ("queries",),
@@ -31,7 +32,7 @@ LAYERS = (
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 
 # Beyond the order: who must not know whom although it comes later.
-TRACING = {"operation", "identity", "derive", "processor", "ingest", "instrument", "manual", "runtime", "exporter"}
+TRACING = {"operation", "identity", "derive", "conversation", "processor", "ingest", "instrument", "manual", "runtime", "exporter"}
 STRANGERS = {
     "derive": {"operation", "identity"},
     "journal": {"operation", "identity", "derive"},

@@ -131,11 +131,12 @@ def test_content_that_cannot_be_read_costs_what_it_would_have_said_and_nothing_e
     recording: Recording, settings: Settings, when: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     hostile = Hostile({when})
-    for _ in range(3):
-        operation = recording.start("chat", {semconv.GEN_AI_INPUT_MESSAGES: hostile.messages("input")})
-        operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: hostile.messages("output")})
-        operation.end()
-    recording.tool("t")
+    with session("s"):
+        for _ in range(3):
+            operation = recording.start("chat", {semconv.GEN_AI_INPUT_MESSAGES: hostile.messages("input")})
+            operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: hostile.messages("output")})
+            operation.end()
+        recording.tool("t")
     assert len({session_of(span) for span in recording.spans}) == 1
     assert all(turn_of(span) for span in recording.spans)
     assert recorded(settings) == [("start", "chat"), ("end", "chat")] * 3 + [("start", "execute_tool"), ("end", "execute_tool")]

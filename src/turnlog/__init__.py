@@ -10,14 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnlog.errors import TurnlogError
-    from turnlog.identity import session
+    from turnlog.errors import IllegalTransition, TurnlogError
+    from turnlog.lifecycle import session
     from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn
     from turnlog.runtime import init, shutdown
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "IllegalTransition": "errors",
     "PendingAction": "manual",
     "ToolError": "manual",
     "ToolResult": "manual",
@@ -26,13 +27,14 @@ _HOMES = {
     "init": "runtime",
     "note": "manual",
     "pending": "manual",
-    "session": "identity",
+    "session": "lifecycle",
     "shutdown": "runtime",
     "tool": "manual",
     "turn": "manual",
 }
 
 __all__ = [
+    "IllegalTransition",
     "PendingAction",
     "ToolError",
     "ToolResult",

@@ -1,6 +1,7 @@
 """What turnlog's own tools raise on purpose. Each message says what, where and what to do.
 
-Nothing here is ever raised into an instrumented application: telemetry failures are logged once and counted.
+Nothing here is ever raised into an instrumented application, where telemetry failures are logged once and counted; but for
+IllegalTransition, which answers a lifecycle call that the application itself made.
 """
 
 
@@ -42,3 +43,7 @@ class StatementRefused(TurnlogError):
 
 class MissingExtra(TurnlogError):
     """An optional dependency is not installed."""
+
+
+class IllegalTransition(TurnlogError):
+    """A lifecycle state that may not follow the session's present one."""

@@ -45,12 +45,13 @@ def session(id: str | int | None = None) -> Iterator[str]:
 class Turn:
     """One input to the agent until its answer, as one process sees it."""
 
-    __slots__ = ("_count", "id", "last_failure", "opened_by")
+    __slots__ = ("_count", "id", "last_failure", "opened_by", "prefix_said")
 
     def __init__(self, opened_by: SpanContext | None = None) -> None:
         self.id = make_id()
         self.opened_by = opened_by
         self.last_failure: str | None = None
+        self.prefix_said = False
         self._count = itertools.count()
 
     def next_sequence(self) -> int:
@@ -84,19 +85,36 @@ class Sessions:
         # Re-entrant: a garbage collection can start or end spans anywhere.
         self._lock = threading.RLock()
 
+    def named(self, parent: Identity | None, conversation: str) -> str:
+        """The session that somebody named for a starting span, or that it is in already; nothing when nobody did."""
+        explicit = _explicit.get() or self._configured
+        if explicit or parent is None:
+            return explicit or conversation
+        if parent.opened or parent.explicit or (parent.given and not conversation):
+            return parent.session
+        return conversation
+
+    def unnamed(self) -> str:
+        """A session for a conversation that nobody named: the process's own for the first, a new one for each further."""
+        with self._lock:
+            own = self._process_session()
+            return own if own not in self._turns else make_id()
+
     def identify(
         self,
         parent: Identity | None,
         conversation: str,
         *,
+        lineage: str = "",
         opens: bool,
         continues: bool,
         span: SpanContext,
     ) -> tuple[Identity, Turn | None]:
         """The identity of a starting span, and the turn before it when this span opens a new one.
 
-        `opens`: the span is an agent's invocation or a model call with fresh input. `continues`: it takes part in a
-        turn but never opens one while the session has one (a tool, a note, a model call on tool results).
+        `conversation` is the framework's word for the session, `lineage` what its messages continue. `opens`: the span is an
+        agent's invocation or a model call with fresh input. `continues`: it takes part in a turn but never opens one while
+        the session has one (a tool, a note, a model call on tool results).
         """
         explicit = _explicit.get() or self._configured
         if parent is not None and parent.opened and (not explicit or explicit == parent.session):
@@ -107,8 +125,10 @@ class Sessions:
             name, given = parent.session, True
         elif conversation:
             name, given = conversation, True
+        elif lineage:
+            name, given = lineage, False
         else:
-            name, given = parent.session if parent is not None else self._process_session(), False
+            name, given = parent.session if parent is not None else self._likely_session(opens), False
         if not (opens or continues):
             if parent is not None and parent.session == name:
                 return parent, None
@@ -120,7 +140,7 @@ class Sessions:
             else:
                 turn, before = Turn(span), previous
                 self._remember(name, turn)
-            if parent is not None and _takes(parent, name):
+            if parent is not None and _takes(parent, name, given):
                 if parent.turn is None or parent.session != name:
                     parent.turn = turn
                 parent.session, parent.given = name, given
@@ -136,6 +156,11 @@ class Sessions:
         if len(self._turns) > _MOST_SESSIONS:
             self._turns.popitem(last=False)
 
+    def _likely_session(self, opens: bool) -> str:
+        """A tool or note that says nothing of itself belongs to the only session there is."""
+        with self._lock:
+            return next(iter(self._turns)) if len(self._turns) == 1 and not opens else self._process_session()
+
     def _process_session(self) -> str:
         if not self._default:
             with self._lock:
@@ -143,8 +168,8 @@ class Sessions:
         return self._default
 
 
-def _takes(parent: Identity, name: str) -> bool:
+def _takes(parent: Identity, name: str, given: bool) -> bool:
     """Whether an application's own span takes over the session of the turn that begins below it."""
     if parent.opened or (parent.explicit and parent.session != name):
         return False
-    return parent.turn is None or not parent.given
+    return parent.turn is None or (given and not parent.given)

@@ -28,12 +28,27 @@ class Messages(Sequence[Mapping[str, Any]]):
     A model call repeats its whole history; converting all of it on every call is where peers spend their time.
     """
 
-    __slots__ = ("_convert", "_last", "_raw")
+    __slots__ = ("_convert", "_last", "_mark", "_raw", "follows")
 
-    def __init__(self, raw: Sequence[Any], convert: Callable[[Any], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        raw: Sequence[Any],
+        convert: Callable[[Any], Mapping[str, Any]],
+        *,
+        mark: Callable[[Any], Any] | None = None,
+        follows: bool = False,
+    ) -> None:
+        """`mark` gives what a message can be compared by, unless it compares well itself. `follows`: these come after a history
+        that the server keeps."""
         self._raw = raw
         self._convert = convert
+        self._mark = mark
         self._last: tuple[int, Any, Mapping[str, Any]] | None = None
+        self.follows = follows
+
+    def marks(self) -> list[Any]:
+        """Something per message that is equal for equal messages and quick to compare."""
+        return list(self._raw) if self._mark is None else [self._mark(raw) for raw in self._raw]
 
     def __len__(self) -> int:
         return len(self._raw)
@@ -73,15 +88,17 @@ class Operation:
         parent: Context | None = None,
         links: Sequence[trace.Link] = (),
         tracer: trace.Tracer | None = None,
+        start_ns: int | None = None,
     ) -> Operation:
         content = {} if content is None else content
+        outer = getattr(_starting, "content", None)
         _starting.content = content
         try:
             span = (tracer or default_tracer()).start_span(
-                name, context=parent, kind=kind, attributes=dict(attributes), links=links
+                name, context=parent, kind=kind, attributes=dict(attributes), links=links, start_time=start_ns
             )
         finally:
-            _starting.content = None
+            _starting.content = outer
         return cls(span, content)
 
     @contextlib.contextmanager
@@ -98,13 +115,26 @@ class Operation:
 
     def fail(self, error: BaseException) -> None:
         """Record how the operation failed. The message stays content: the processor puts its redacted form on the span."""
-        self.set({semconv.ERROR_TYPE: error_type(error)}, {semconv.EXCEPTION_MESSAGE: str(error)})
+        self.fail_with(error_type(error), str(error))
+
+    def fail_with(self, kind: str, message: str = "") -> None:
+        self.set({semconv.ERROR_TYPE: kind}, {semconv.EXCEPTION_MESSAGE: message} if message else None)
         self.span.set_status(Status(StatusCode.ERROR))
 
-    def end(self) -> None:
+    def end(self, end_ns: int | None = None) -> None:
         if not self._ended:
             self._ended = True
-            self.span.end()
+            self.span.end(end_ns)
+
+
+@contextlib.contextmanager
+def lent(content: Content) -> Iterator[None]:
+    """A span that a framework starts in this block has this content."""
+    _starting.content = content
+    try:
+        yield
+    finally:
+        _starting.content = None
 
 
 def claim_content() -> Content:

@@ -10,7 +10,7 @@ import logging
 import os
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from opentelemetry.context import Context
@@ -18,13 +18,15 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import Status, StatusCode, format_span_id
 
 from turnlog import semconv
-from turnlog.content import ContentPolicy
+from turnlog.content import Blob, ContentPolicy
+from turnlog.conversation import Asked, Conversations
 from turnlog.derive import Commit, derive, input_of_tool
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
+from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
-from turnlog.operation import Content, claim_content
+from turnlog.operation import Content, Messages, claim_content
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
 
@@ -33,6 +35,8 @@ _REMEMBERED = 8192
 # Spans that an application starts and never ends must not pile up here, prompts and all.
 _MOST_RUNNING = 16_384
 _NOTHING: Mapping[str, str] = {}
+# The loader takes these from whichever row has them: twice would be two messages.
+_SAID_AT_START = frozenset({semconv.CONTEXT_CHANGES})
 _T = TypeVar("_T")
 _processors: weakref.WeakSet[SessionProcessor] = weakref.WeakSet()
 _OPENERS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
@@ -49,13 +53,15 @@ _ON_SPANS = (
 class _Running:
     """What the processor knows of a span between its start and its end."""
 
-    __slots__ = ("content", "identity", "session", "turn")
+    __slots__ = ("ask", "content", "identity", "session", "sight", "turn")
 
     def __init__(self, identity: Identity, content: Content) -> None:
         self.identity = identity
         self.content = content
         self.session = identity.session
         self.turn = identity.turn
+        self.sight: Sight | None = None
+        self.ask: Ask | None = None
 
 
 class SessionProcessor(SpanProcessor):
@@ -67,6 +73,7 @@ class SessionProcessor(SpanProcessor):
         self._retired = False
         self._policy = policy
         self._sessions = sessions
+        self.conversations = Conversations(policy)
         # By id and start: an application that seeds `random` in each of its threads has two running spans of one id.
         self._running: dict[tuple[int, int], _Running] = {}
         self._parents: dict[int, Identity] = {}
@@ -112,6 +119,7 @@ class SessionProcessor(SpanProcessor):
         Their identity stays known, for the spans that the child starts below them.
         """
         self._sessions.after_fork_in_child()
+        self.conversations.after_fork_in_child()
         for span_id, identity in self._parents.items():
             self._remember(span_id, identity)
         self._parents.clear()
@@ -121,30 +129,62 @@ class SessionProcessor(SpanProcessor):
         attributes = attributes_of(span)
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
+        calls_model = operation in _MODEL_CALLS
         fresh_input = operation in _OPENERS or (
-            operation in _MODEL_CALLS
-            and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
+            calls_model and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
         )
+        parent = self._identity_of(span)
+        conversation = str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or "")
+        named = self._sessions.named(parent, conversation)
+        match: Match | None = None
+        ask: Ask | None = None
+        if calls_model or (operation in _OPENERS and isinstance(content.get(semconv.GEN_AI_INPUT_MESSAGES), Messages)):
+            match = self._attempt("following the messages", None, lambda: self.conversations.match(attributes, content, named))
+        elif operation == GenAiOperation.EXECUTE_TOOL:
+            ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
+            if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
+                parent = ask.asked_by.identity
         identity, before = self._sessions.identify(
-            self._identity_of(span),
-            str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or ""),
+            parent,
+            conversation,
+            lineage="" if named or match is None else match.session or self._sessions.unnamed(),
             opens=fresh_input,
             continues=takes_part and not fresh_input,
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
         running = self._remember_running(span, _Running(identity, content))
+        running.ask = ask
         stamp = _stamp(identity.session, identity.turn)
         if operation == GenAiOperation.EXECUTE_TOOL:
             stamp |= self._attempt("reading a tool's input", _NOTHING, lambda: input_of_tool(attributes, content, self._policy))
+        if ask is not None:
+            stamp |= {semconv.DECISION_ID: ask.decision, semconv.GEN_AI_TOOL_CALL_ID: ask.call_id}
         if opened:
             stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
+        if match is not None and calls_model:
+            stamp |= self._attempt("following the messages", _NOTHING, lambda: self._enter(span, running, match))
         add_attributes(span, stamp)
         if takes_part:
             self._append(span, "start")
         running.session, running.turn = identity.session, identity.turn
+        sight = running.sight
+        if sight is not None:
+            self._attempt("telling what left the context", None, lambda: self._tell(span, sight))
+
+    def _enter(self, span: Span, running: _Running, match: Match) -> dict[str, Any]:
+        identity = running.identity
+        running.sight, stamp = self.conversations.enter(span, match, identity.session)
+        if identity.turn is not None and not identity.turn.prefix_said:
+            identity.turn.prefix_said = True
+            stamp[semconv.TURN_PREFIX_HASH] = running.sight.prefix_hash
+        return stamp
+
+    def _tell(self, span: Span, sight: Sight) -> None:
+        self._write_blobs(self.conversations.blobs(sight))
+        self.conversations.tell(span, sight)
 
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
@@ -193,13 +233,27 @@ class SessionProcessor(SpanProcessor):
             found |= commit.attributes()
             if identity.turn is not None:
                 found[semconv.COMMIT_SEQUENCE] = identity.turn.next_sequence()
-            if self.journal is not None and commit.blobs:
-                fresh = [blob for blob in commit.blobs if self._first_time(blob.hash)]
-                if fresh:
-                    self.journal.append(blob_rows(fresh), len(fresh))
+            self._write_blobs(commit.blobs)
+            if running.ask is not None:
+                self.conversations.ran(running.ask, commit.changes)
+        sight = running.sight
+        if sight is not None:
+            self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
         if self._policy.on_spans:
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
         add_attributes(span, found)
+
+    def _leave(self, span: Span, running: _Running, sight: Sight) -> None:
+        attributes, content = attributes_of(span), running.content
+        outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
+        response_id = str(attributes.get(semconv.GEN_AI_RESPONSE_ID) or "")
+        self.conversations.leave(span, sight, running.identity, outputs, response_id)
+
+    def _write_blobs(self, blobs: Iterable[Blob]) -> None:
+        if self.journal is not None:
+            fresh = [blob for blob in blobs if self._first_time(blob.hash)]
+            if fresh:
+                self.journal.append(blob_rows(fresh), len(fresh))
 
     def _on_span(self, content: Content) -> Mapping[str, str]:
         return {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}
@@ -211,16 +265,16 @@ class SessionProcessor(SpanProcessor):
         span_id = _key(span)[0]
         self._parents.pop(span_id, None)
         self._remember(span_id, running.identity)
-        self._append(span, "end")
+        self._append(span, "end", _SAID_AT_START if running.sight is not None else ())
 
     def _remember(self, span_id: int, identity: Identity) -> None:
         self._ended[span_id] = identity
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 
-    def _append(self, span: ReadableSpan, record: str) -> None:
+    def _append(self, span: ReadableSpan, record: str, said: Collection[str] = ()) -> None:
         if self.journal is not None:
-            self.journal.append(span_row(span, record, self._policy))
+            self.journal.append(span_row(span, record, self._policy, said))
 
     def _attempt(self, where: str, otherwise: _T, read: Callable[[], _T]) -> _T:
         """What a framework's objects say; one that cannot be read costs what it would have said, not the span."""

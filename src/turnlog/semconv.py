@@ -36,7 +36,6 @@ CONTEXT_MESSAGE_COUNT = "turnlog.context.message.count"
 CONTEXT_LINEAGE = "turnlog.context.lineage"
 CONTEXT_HASH = "turnlog.context.hash"
 CONTEXT_CHANGES = "turnlog.context.changes"
-CONTEXT_ADDED_HASHES = "turnlog.context.added_hashes"
 CONTEXT_EVICTED_KEYS = "turnlog.context.evicted_keys"
 CONTEXT_EVICTION_REASON = "turnlog.context.eviction.reason"
 
@@ -320,7 +319,6 @@ ATTRIBUTE_TYPES = {
     CONTEXT_LINEAGE: "string",
     CONTEXT_HASH: "string",
     CONTEXT_CHANGES: "string",
-    CONTEXT_ADDED_HASHES: "string[]",
     CONTEXT_EVICTED_KEYS: "string[]",
     CONTEXT_EVICTION_REASON: "string",
     PROVENANCE_SOURCE_KIND: "string",

@@ -14,6 +14,8 @@ from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy
 from turnlog.derive import Commit, Decision, derive
 from turnlog.derive.change import Change
+from turnlog.derive.files import Observed
+from turnlog.derive.touch import Touch
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
 from turnlog.settings import Capture, Settings
 
@@ -21,6 +23,7 @@ POLICY = ContentPolicy(Settings(directory=Path("unused")))
 FULL = ContentPolicy(Settings(directory=Path("unused"), capture=Capture.FULL))
 NONE = ContentPolicy(Settings(directory=Path("unused"), capture=Capture.NONE))
 SPAN = "00000000000000aa"
+ASKED = ("call-0",)
 
 Facts = Mapping[str, Any]
 
@@ -129,9 +132,28 @@ def test_a_tool_without_a_name_or_arguments_is_still_a_commit() -> None:
 
 def test_deleting_a_file_drops_its_entry_and_moving_one_does_both() -> None:
     commit = tool("move_file", {"source": "a.py", "destination": "b.py"})
-    assert [(change.op, change.action, change.key) for change in commit.changes[1:]] == [
-        (DeltaOp.DROP, "delete", "a.py"),
-        (DeltaOp.SET, "write", "b.py"),
+    assert [(change.op, change.action, change.key, change.renamed_from) for change in commit.changes[1:]] == [
+        (DeltaOp.DROP, "delete", "a.py", ""),
+        (DeltaOp.SET, "rename", "b.py", "a.py"),
+    ]
+
+
+def test_of_a_failed_tool_only_what_was_seen_counts() -> None:
+    attributes = {semconv.GEN_AI_OPERATION_NAME: "execute_tool", semconv.GEN_AI_TOOL_NAME: "write_file"}
+    content = {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: {"paths": ["/w/a.py", "b.py"], "content": "x"}}
+    seen = Touch("create", "a.py", value="sha256:1", evidence=FileEvidence.OBSERVED)
+    commit = derive(SPAN, attributes, content, True, POLICY, Observed((seen,), cwd="/w"))
+    assert commit is not None
+    assert commit.changes == (
+        ran("write_file", "error"),
+        Change(DeltaOp.SET, EntryKind.FILE, "a.py", "sha256:1", Tier.DURABLE, "create", FileEvidence.BOTH),
+    )
+    finished = derive(SPAN, attributes, content, False, POLICY, Observed((seen,), cwd="/w"))
+    assert finished is not None
+    assert finished.changes[2] == wrote("b.py", "x")
+    assert [finished.attributes()[key] for key in (semconv.FILE_ACTIONS, semconv.FILE_EVIDENCE)] == [
+        ("create a.py", "write b.py"),
+        "both",
     ]
 
 
@@ -178,18 +200,21 @@ def test_choosing_tools_is_a_decision_with_the_reason_that_the_model_stated() ->
         output_hash=POLICY.hash([answer]),
         output_summary="The test is wrong.",
         changes=(Change(DeltaOp.SET, EntryKind.DECISION, SPAN, choice, Tier.DURABLE),),
-        decision=Decision(SPAN, choice, "The test is wrong.", ReasonSource.STATED),
+        decision=Decision(SPAN, choice, "The test is wrong.", ReasonSource.STATED, calls=("call-0", "call-1", "call-2")),
     )
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (assistant("", "search"), Decision(SPAN, "call search")),
-        (assistant("", "search", reasoning="I must look."), Decision(SPAN, "call search", "I must look.", ReasonSource.STATED)),
+        (assistant("", "search"), Decision(SPAN, "call search", calls=ASKED)),
+        (
+            assistant("", "search", reasoning="I must look."),
+            Decision(SPAN, "call search", "I must look.", ReasonSource.STATED, calls=ASKED),
+        ),
         (
             assistant("Because.", "search", reasoning="I must look."),
-            Decision(SPAN, "call search", "Because.", ReasonSource.STATED),
+            Decision(SPAN, "call search", "Because.", ReasonSource.STATED, calls=ASKED),
         ),
         (assistant("It is 4."), Decision(SPAN, "answer")),
         (assistant("It is 4.", reasoning="2 + 2"), Decision(SPAN, "answer", "2 + 2", ReasonSource.STATED)),
@@ -345,4 +370,5 @@ def test_a_commit_speaks_the_words_of_the_convention() -> None:
         "turnlog.decision.choice": "call search",
         "turnlog.decision.reason.text": "why",
         "turnlog.decision.reason.source": "stated",
+        "turnlog.decision.calls": ASKED,
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +23,7 @@ from turnlog.semconv import GEN_AI_TOOL_NAME
 from turnlog.settings import Capture, Settings
 from turnlog.store import Store, loader
 from turnlog.store.loader import LoadReport, load, load_once
+from turnlog.store.lock import is_awaited
 
 
 def ask(settings: Settings, statement: str) -> list[tuple[Any, ...]]:
@@ -305,6 +308,39 @@ def test_loads_are_taken_in_bounded_chunks_and_all_of_it_comes_in(settings: Sett
     assert report.rows == 40_001
     assert ask(settings, "select count(*), count(distinct span_id) from raw.spans") == [(40_000, 40_000)]
     assert not journal.path.exists()
+
+
+def test_a_loader_keeps_the_file_while_nobody_waits_and_lets_go_after_the_chunk_at_hand_for_a_reader(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = tell(settings, tools=8)
+    monkeypatch.setattr(loader, "take_chunk", functools.partial(loader.take_chunk, most_rows=4))
+    report = LoadReport()
+    assert load_once(settings, 1, report) is False
+    assert report.rows == 17
+    for n in range(4):
+        story.tool(f"more{n}", "s", "t1", "t")
+    stage = loader.stage
+    answers: list[list[tuple[Any, ...]]] = []
+    reader = threading.Thread(
+        target=lambda: answers.append(ask(replace(settings, patience=30), "select count(*) from commits"))
+    )
+
+    def stage_while_awaited(*arguments: Any) -> None:
+        reader.start()
+        while not is_awaited(settings.lock):
+            time.sleep(0.001)
+        stage(*arguments)
+
+    report = LoadReport()
+    with monkeypatch.context() as patch:
+        patch.setattr(loader, "stage", stage_while_awaited)
+        assert load_once(settings, 1, report) is True
+    reader.join()
+    assert (report.rows, answers) == (4, [[(12,)]])
+    load(settings, patience=1)
+    assert stored(settings, "select count(*) from raw.spans") == [(12,)]
+    story.writer.close()
 
 
 def test_a_load_ends_although_a_writer_goes_on_for_ever(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

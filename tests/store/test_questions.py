@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,9 +97,10 @@ def at(label_number: int, half: int = 1) -> datetime:
 
 
 def test_sessions(ask: Answers) -> None:
-    assert ask("select * exclude (started_ns, last_active_ns) from sessions order by session_id") == [
-        ("o", "", at(17, 0), at(17), 1, 1, 0, 0, 0, 1),
-        ("s", "coder", at(1, 0), at(16, 0), 3, 12, 2, 10, 5, 15),
+    hidden = "started_ns, last_active_ns, last_turn_ns, last_said_ns"
+    assert ask(f"select * exclude ({hidden}) from sessions order by session_id") == [
+        ("o", "idle", False, "", at(17, 0), at(17), 1, 1, 0, 0, 0, 0, 1),
+        ("s", "active", False, "coder", at(1, 0), at(16, 0), 3, 12, 2, 1, 10, 5, 15),
     ]
 
 
@@ -287,8 +289,8 @@ def test_failures(ask: Answers) -> None:
 
 def test_pending_actions(ask: Answers) -> None:
     assert ask("from pending_actions order by status") == [
-        ("s", 3, "in_flight", ask.ids["slow"], "run_tests", ask.ids["slow"]),
-        ("s", 3, "pending", "p2", "announce", ask.ids["resolve"]),
+        ("s", 3, "in_flight", ask.ids["slow"], "run_tests", ask.ids["slow"], START + 16 * SECOND, 0.0),
+        ("s", 3, "pending", "p2", "announce", ask.ids["resolve"], START + 15 * SECOND + SECOND // 2, 0.0),
     ]
 
 
@@ -316,13 +318,11 @@ def test_losses(ask: Answers) -> None:
     ]
 
 
-def test_every_question_of_the_core_is_asked_here(ask: Answers) -> None:
+def test_every_question_of_the_core_is_asked_in_this_folder(ask: Answers) -> None:
     helpers = {"turn_numbers", "state_changes"}
-    asked = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
-    assert {question.name for question in questions()} - helpers <= asked
+    here = "".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
+    assert {question.name for question in questions()} - helpers <= set(re.findall(r"^def test_(\w+)\(", here, re.MULTILINE))
     for question in questions():
-        arguments = {"": "", "(p_session, p_turn)": "('s', 1)"}.get(question.parameters)
-        if arguments is None:
-            arguments = "('s', 1, 2)" if question.parameters.count(",") == 2 else "('s', 1)"
-        assert ask(f"select count(*) from {question.name}{arguments}")
+        arguments = ", ".join(("'s'", "1", "2")[: question.parameters.count("p_")])
+        assert ask(f"select count(*) from {question.name}{f'({arguments})' if arguments else ''}")
         assert question.row

@@ -22,7 +22,7 @@ from turnlog.errors import LongTail, NotAStore, SchemaTooNew, SchemaTooOld, Stor
 from turnlog.settings import Settings
 from turnlog.store import Store, schema
 from turnlog.store.loader import load
-from turnlog.store.lock import side_lock
+from turnlog.store.lock import is_awaited, side_lock
 
 COMMITS = "select count(*) from commits"
 
@@ -135,6 +135,36 @@ os._exit(0)
             pass
     finally:
         os.kill(int(done.stdout), 9)
+
+
+@pytest.mark.parametrize("forks", [False, True], ids=["alone", "with a forked child"])
+def test_who_waits_is_seen_until_it_is_killed(settings: Settings, forks: bool) -> None:
+    code = f"""
+import os, threading, time
+from turnlog.settings import read_settings
+from turnlog.store.lock import is_awaited, side_lock
+def wait():
+    with side_lock(read_settings().lock, exclusive=False, patience=60):
+        pass
+threading.Thread(target=wait, daemon=True).start()
+while not is_awaited(read_settings().lock):
+    time.sleep(0.01)
+if {forks} and os.fork() == 0:
+    os.closerange(0, 3)
+    time.sleep(10)
+    os._exit(0)
+print(flush=True)
+time.sleep(60)
+"""
+    with side_lock(settings.lock, exclusive=True, patience=0):
+        assert not is_awaited(settings.lock)
+        waiter = subprocess.Popen([sys.executable, "-c", code], env=environment(settings.directory), stdout=subprocess.PIPE)
+        assert waiter.stdout is not None
+        waiter.stdout.readline()
+        assert is_awaited(settings.lock)
+        waiter.kill()
+        waiter.communicate()
+        assert not is_awaited(settings.lock)
 
 
 def test_a_database_that_a_foreign_program_holds_is_named_as_such(settings: Settings) -> None:
@@ -281,7 +311,7 @@ from turnlog.settings import read_settings
 from turnlog.store import staging, loader
 gathered = staging._gathered
 class Killing:
-    def __init__(self, frames): self.inner = gathered(frames)
+    def __init__(self, *frames, **how): self.inner = gathered(*frames, **how)
     def __enter__(self):
         self.inner.__enter__()
         os.kill(os.getpid(), 9)

@@ -1,4 +1,5 @@
-"""A model on loopback that says what a script tells it to: OpenAI's chat completions and responses, whole or streamed.
+"""A model on loopback that says what a script tells it to: OpenAI's chat completions and responses and Anthropic's messages,
+whole or streamed.
 
 The demo and the tests run real SDKs and real agents against it, offline and without a key. It knows nothing of turnlog.
 """
@@ -7,40 +8,20 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from turnlog.demo import anthropic_wire
+from turnlog.demo.reply import Reply, ToolCall, pieces
+
+__all__ = ["Reply", "Request", "Script", "ScriptedModel", "ToolCall"]
+
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One answer. With a `status` other than 200 it is an HTTP error; with `drop` the connection breaks off, half-way
-    through if it is a stream."""
-
-    text: str = ""
-    reasoning: str = ""
-    tool_calls: Sequence[ToolCall] = ()
-    input_tokens: int = 11
-    output_tokens: int = 7
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    delay: float = 0.0
-    status: int = 200
-    drop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +34,8 @@ Script = Iterable[Reply | str] | Callable[[Json], Reply | str]
 
 
 class ScriptedModel:
-    """`with ScriptedModel(["Hello."]) as model: OpenAI(base_url=model.base_url, api_key="none")`."""
+    """`with ScriptedModel(["Hello."]) as model: OpenAI(base_url=model.base_url, api_key="none")`, or
+    `Anthropic(base_url=model.url, api_key="none")`."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[Request] = []
@@ -66,8 +48,12 @@ class ScriptedModel:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"{self.url}/v1"
 
     def __enter__(self) -> ScriptedModel:
         self._thread.start()
@@ -121,22 +107,25 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith("/embeddings"):
             self._send_json(_embeddings(body))
             return
-        routes = {"/chat/completions": (_chat, _chat_events), "/responses": (_response, _response_events)}
-        route = next((parts for ending, parts in routes.items() if path.endswith(ending)), None)
-        if route is None:
-            self._send_json(_error(f"no such path: {path}"), 404)
+        if path.endswith("/count_tokens"):
+            self._send_json({"input_tokens": len(body["messages"])})
             return
+        route = next((parts for ending, parts in _ROUTES.items() if path.endswith(ending)), None)
+        if route is None:
+            self._send_json(_error(f"no such path: {path}", 404), 404)
+            return
+        answer, events, error = route
         reply, number = self.server.model.reply_to(Request(path, body))
         if reply.delay:
             self.server.model.closing.wait(reply.delay)
         if reply.status != 200:
-            self._send_json(_error(reply.text or "scripted error"), reply.status)
+            self._send_json(error(reply.text or "scripted error", reply.status), reply.status)
         elif body.get("stream"):
-            self._send_events(route[1](reply, number, body), drop=reply.drop)
+            self._send_events(events(reply, number, body), drop=reply.drop)
         elif reply.drop:
             self.close_connection = True
         else:
-            self._send_json(route[0](reply, number, body))
+            self._send_json(answer(reply, number, body))
 
     def _send_json(self, value: Json, status: int = 200) -> None:
         data = json.dumps(value).encode()
@@ -168,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def _error(message: str) -> Json:
+def _error(message: str, status: int) -> Json:
     return {"error": {"message": message, "type": "scripted", "code": "scripted", "param": None}}
 
 
@@ -177,10 +166,6 @@ def _embeddings(body: Json) -> Json:
     data = [{"object": "embedding", "index": index, "embedding": [0.1, 0.2, 0.3]} for index in range(len(inputs))]
     usage = {"prompt_tokens": len(inputs), "total_tokens": len(inputs)}
     return {"object": "list", "model": body.get("model", "scripted"), "data": data, "usage": usage}
-
-
-def _pieces(text: str) -> list[str]:
-    return re.findall(r"\S+\s*|\s+", text)
 
 
 def _chat(reply: Reply, number: int, body: Json) -> Json:
@@ -207,14 +192,14 @@ def _chat_events(reply: Reply, number: int, body: Json) -> list[Json | str]:
         return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
 
     events: list[Json | str] = [chunk({"role": "assistant", "content": ""})]
-    events += [chunk({"reasoning_content": piece}) for piece in _pieces(reply.reasoning)]
-    events += [chunk({"content": piece}) for piece in _pieces(reply.text)]
+    events += [chunk({"reasoning_content": piece}) for piece in pieces(reply.reasoning)]
+    events += [chunk({"content": piece}) for piece in pieces(reply.text)]
     for index, call in enumerate(reply.tool_calls):
         function = {"name": call.name, "arguments": ""}
         events.append(chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]}))
         events += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-            for piece in _pieces(json.dumps(call.arguments))
+            for piece in pieces(json.dumps(call.arguments))
         ]
     events.append(chunk({}, _finish_reason(reply)))
     if (body.get("stream_options") or {}).get("include_usage"):
@@ -271,7 +256,7 @@ def _response(reply: Reply, number: int, body: Json) -> Json:
         "output": output,
         "usage": {
             "input_tokens": reply.input_tokens,
-            "input_tokens_details": {"cached_tokens": reply.cached_tokens, "cache_write_tokens": 0},
+            "input_tokens_details": {"cached_tokens": reply.cached_tokens, "cache_write_tokens": reply.cache_write_tokens},
             "output_tokens": reply.output_tokens,
             "output_tokens_details": {"reasoning_tokens": reply.reasoning_tokens},
             "total_tokens": reply.input_tokens + reply.output_tokens,
@@ -311,7 +296,7 @@ def _item_events(index: int, item: Json) -> Iterator[Json]:
         part = item["summary"][0]
         yield {**opened, "item": {**item, "summary": []}}
         yield {**at, "type": "response.reasoning_summary_part.added", "part": {**part, "text": ""}}
-        for piece in _pieces(part["text"]):
+        for piece in pieces(part["text"]):
             yield {**at, "type": "response.reasoning_summary_text.delta", "delta": piece}
         yield {**at, "type": "response.reasoning_summary_text.done", "text": part["text"]}
         yield {**at, "type": "response.reasoning_summary_part.done", "part": part}
@@ -320,14 +305,21 @@ def _item_events(index: int, item: Json) -> Iterator[Json]:
         part = item["content"][0]
         yield {**opened, "item": {**item, "content": [], "status": "in_progress"}}
         yield {**at, "type": "response.content_part.added", "part": {**part, "text": ""}}
-        for piece in _pieces(part["text"]):
+        for piece in pieces(part["text"]):
             yield {**at, "type": "response.output_text.delta", "delta": piece, "logprobs": []}
         yield {**at, "type": "response.output_text.done", "text": part["text"], "logprobs": []}
         yield {**at, "type": "response.content_part.done", "part": part}
     else:
         arguments = item["arguments"]
         yield {**opened, "item": {**item, "arguments": "", "status": "in_progress"}}
-        for piece in _pieces(arguments):
+        for piece in pieces(arguments):
             yield {**at, "type": "response.function_call_arguments.delta", "delta": piece}
         yield {**at, "type": "response.function_call_arguments.done", "name": item["name"], "arguments": arguments}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+_ROUTES: dict[str, tuple[Callable[..., Json], Callable[..., list[Json | str]], Callable[[str, int], Json]]] = {
+    "/chat/completions": (_chat, _chat_events, _error),
+    "/responses": (_response, _response_events, _error),
+    "/messages": (anthropic_wire.message, anthropic_wire.message_events, anthropic_wire.error),
+}

@@ -13,6 +13,7 @@ class Change(NamedTuple):
     tier: Tier
     action: str = ""
     evidence: FileEvidence | None = None
+    renamed_from: str = ""
 
     @property
     def entry(self) -> str:
@@ -24,4 +25,6 @@ class Change(NamedTuple):
             fields["action"] = self.action
         if self.evidence:
             fields["evidence"] = self.evidence
+        if self.renamed_from:
+            fields["renamed_from"] = self.renamed_from
         return fields

@@ -6,7 +6,8 @@ retries will join as further readers of the same two inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,13 +15,14 @@ import orjson
 from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy, dump_json, entry_key
 from turnlog.derive.change import Change
-from turnlog.derive.files import DELETE, declared_touches
+from turnlog.derive.files import Observed, declared_touches, merge_touches
 from turnlog.derive.messages import as_messages, read_outputs, texts
+from turnlog.derive.touch import DELETE, RENAME, Touch
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
 
 _TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
 _CANCELLED_WORDS = ("cancelled", "canceled", "generatorexit", "keyboardinterrupt")
-_TIERS = {EntryKind.TOOL: Tier.TRANSIENT, EntryKind.SOURCE: Tier.TRANSIENT}
+_TIERS = dict.fromkeys((EntryKind.TOOL, EntryKind.SOURCE, EntryKind.MESSAGE, EntryKind.RESULT), Tier.TRANSIENT)
 
 
 class Decision(NamedTuple):
@@ -30,6 +32,7 @@ class Decision(NamedTuple):
     reason_source: ReasonSource = ReasonSource.NONE
     about: str = ""
     alternatives: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 class Commit(NamedTuple):
@@ -60,7 +63,8 @@ class Commit(NamedTuple):
             files = tuple(f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE)
             if files:
                 found[semconv.FILE_ACTIONS] = files
-                found[semconv.FILE_EVIDENCE] = FileEvidence.DECLARED.value
+                kinds = {change.evidence for change in self.changes if change.kind == EntryKind.FILE and change.evidence}
+                found[semconv.FILE_EVIDENCE] = (kinds.pop() if len(kinds) == 1 else FileEvidence.BOTH).value
         if self.decision:
             found |= {
                 semconv.DECISION_ID: self.decision.id,
@@ -69,12 +73,18 @@ class Commit(NamedTuple):
                 semconv.DECISION_REASON_TEXT: self.decision.reason,
                 semconv.DECISION_REASON_SOURCE: self.decision.reason_source.value,
                 semconv.DECISION_ALTERNATIVES: self.decision.alternatives,
+                semconv.DECISION_CALLS: self.decision.calls,
             }
         return {key: value for key, value in found.items() if value != "" and value != ()}
 
 
 def derive(
-    span_id: str, attributes: Mapping[str, Any], content: Mapping[str, Any], failed: bool, policy: ContentPolicy
+    span_id: str,
+    attributes: Mapping[str, Any],
+    content: Mapping[str, Any],
+    failed: bool,
+    policy: ContentPolicy,
+    observed: Observed | None = None,
 ) -> Commit | None:
     """The commit that a span stands for. `content` wins over an attribute of the same name."""
     facts = _Facts(attributes, content)
@@ -83,7 +93,7 @@ def derive(
         return _by_hand(span_id, facts, outcome, policy)
     operation = facts.get(semconv.GEN_AI_OPERATION_NAME)
     if operation == GenAiOperation.EXECUTE_TOOL:
-        return _tool(facts, outcome, policy)
+        return _tool(facts, outcome, policy, observed or Observed())
     if operation in (GenAiOperation.CHAT, GenAiOperation.GENERATE_CONTENT, GenAiOperation.TEXT_COMPLETION):
         return _model_call(span_id, facts, outcome, policy)
     if operation in (GenAiOperation.INVOKE_AGENT, GenAiOperation.INVOKE_WORKFLOW) and outcome is not Outcome.OK:
@@ -116,18 +126,17 @@ class _Facts:
         return value if isinstance(value, str) else ""
 
 
-def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
+def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Observed) -> Commit:
     tool = facts.text(semconv.GEN_AI_TOOL_NAME) or "unknown"
     arguments = _arguments(facts.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
     result = facts.get(semconv.GEN_AI_TOOL_CALL_RESULT)
     error = _error(facts)
     changes = [_change(EntryKind.TOOL, tool, outcome.value)]
-    if outcome is Outcome.OK:
-        for touch in declared_touches(tool, arguments):
-            value = "" if touch.content is None else policy.hash(touch.content)
-            kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
-            op = DeltaOp.DROP if touch.action == DELETE else DeltaOp.SET
-            changes.append(_change(kind, touch.key, value, op=op, action=touch.action, evidence=FileEvidence.DECLARED))
+    declared = declared_touches(tool, arguments) if observed.declared is None else observed.declared
+    for touch in merge_touches(declared, observed):
+        # Of a call that failed, only what was seen is known to have happened.
+        if outcome is Outcome.OK or touch.evidence is not FileEvidence.DECLARED:
+            changes += _touched(touch, policy)
     input_hash = facts.text(semconv.COMMIT_INPUT_HASH) or ("" if arguments is None else policy.hash(arguments))
     input_summary = facts.text(semconv.COMMIT_INPUT_SUMMARY) or ("" if arguments is None else policy.summary(arguments))
     output_hash = "" if result is None else policy.hash(result)
@@ -141,6 +150,17 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
         changes=tuple(changes),
         blobs=_blobs(policy, (arguments, input_hash), (result, output_hash)),
     )
+
+
+def _touched(touch: Touch, policy: ContentPolicy) -> list[Change]:
+    kind = EntryKind.FILE if touch.is_file else EntryKind.SOURCE
+    op = DeltaOp.DROP if touch.action == DELETE else DeltaOp.SET
+    value = touch.value or ("" if touch.content is None else policy.hash(touch.content))
+    change = _change(kind, touch.key, value, op=op, action=touch.action, evidence=touch.evidence)
+    if touch.action != RENAME:
+        return [change]
+    gone = _change(kind, touch.renamed_from, "", op=DeltaOp.DROP, action=DELETE, evidence=touch.evidence)
+    return [gone, change._replace(renamed_from=gone.key)]
 
 
 def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
@@ -163,7 +183,13 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
         output_hash=output_hash,
         output_summary=policy.summary(said if outcome is Outcome.OK or said else error),
         changes=(_change(EntryKind.DECISION, span_id, choice),) if calls and outcome is Outcome.OK else (),
-        decision=Decision(span_id, choice, reason, ReasonSource.STATED if reason else ReasonSource.NONE)
+        decision=Decision(
+            span_id,
+            choice,
+            reason,
+            ReasonSource.STATED if reason else ReasonSource.NONE,
+            calls=tuple(str(call["id"]) for call in calls if call.get("id")),
+        )
         if outcome is Outcome.OK
         else None,
         blobs=_blobs(policy, (last, input_hash), (list(outputs), output_hash)),
@@ -190,7 +216,7 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
             tuple(filter(None, map(policy.summary, facts.get(semconv.DECISION_ALTERNATIVES) or ()))),
         )
         changes.append(_change(EntryKind.DECISION, decision.about or span_id, decision.choice))
-    text = choice or "; ".join(str(stated.get("value", "")) for stated in delta)
+    text = choice or "; ".join(str(stated["value"]) for stated in delta if stated.get("value")) or _count(changes)
     input_hash = policy.hash(text) if text else ""
     return Commit(
         CommitKind(facts.get(semconv.COMMIT_KIND)),
@@ -201,6 +227,12 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
         decision=decision,
         blobs=_blobs(policy, (text or None, input_hash)),
     )
+
+
+def _count(changes: Sequence[Change]) -> str:
+    """`2 files, 1 message`: all that can be said of changes that have no values."""
+    kinds = Counter(change.kind.value for change in changes)
+    return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
 
 def _change(

@@ -1,11 +1,19 @@
 """Reading messages in the GenAI form: who spoke, what was said, which tools were asked for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 Message = Mapping[str, Any]
+
+
+class Part(NamedTuple):
+    """A message, or one of the tool results in it; `call` is the tool call that it answers."""
+
+    role: str
+    call: str
+    message: Message
 
 
 def as_messages(value: Any) -> Sequence[Message]:
@@ -47,6 +55,27 @@ def read_outputs(messages: Sequence[Message]) -> tuple[str, str, list[Mapping[st
 
 def is_tool_result(message: Message) -> bool:
     return role(message) == "tool" or any(part.get("type") == "tool_call_response" for part in _parts(message))
+
+
+def calls_of(message: Message) -> list[Mapping[str, Any]]:
+    return [part for part in _parts(message) if part.get("type") == "tool_call"]
+
+
+def split_results(message: Message) -> list[Part]:
+    """One API puts every tool result into a message of its own, another all of them into one beside the user's words."""
+    parts = _parts(message)
+    results = [part for part in parts if part.get("type") == "tool_call_response"]
+    if not results:
+        return [Part(role(message), "", message)]
+    split = [Part("tool", str(part.get("id") or ""), {"role": "tool", "parts": [part]}) for part in results]
+    others = [part for part in parts if part.get("type") != "tool_call_response"]
+    return [*split, Part(role(message), "", {"role": role(message), "parts": others})] if others else split
+
+
+def result_of(message: Message) -> tuple[Any, bool | None]:
+    """What a tool result holds, and whether it says that it is an error; None when it says neither."""
+    part = _parts(message)[0]
+    return part.get("response"), part.get("is_error")
 
 
 def _parts(message: Message) -> list[Mapping[str, Any]]:

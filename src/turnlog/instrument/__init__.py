@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import TracerProvider
 
 from turnlog import semconv
+from turnlog.instrument.anthropic import ANTHROPIC
 from turnlog.instrument.core import FrameworkStatus, Instrumentation
 from turnlog.instrument.langchain import LANGCHAIN, LANGGRAPH
 from turnlog.instrument.openai import OPENAI
 
 if TYPE_CHECKING:
-    from turnlog.instrument.entry_points import LangChainInstrumentor, OpenAIInstrumentor
+    from turnlog.instrument.entry_points import AnthropicInstrumentor, LangChainInstrumentor, OpenAIInstrumentor
 
 __all__ = [
     "FRAMEWORKS",
+    "AnthropicInstrumentor",
     "FrameworkStatus",
     "LangChainInstrumentor",
     "OpenAIInstrumentor",
@@ -26,7 +28,7 @@ __all__ = [
     "uninstrument_all",
 ]
 
-FRAMEWORKS = (OPENAI, LANGCHAIN, LANGGRAPH)
+FRAMEWORKS = (OPENAI, ANTHROPIC, LANGCHAIN, LANGGRAPH)
 
 _instrumentations = {framework.name: Instrumentation(framework) for framework in FRAMEWORKS}
 
@@ -57,7 +59,7 @@ def status() -> list[FrameworkStatus]:
 
 def __getattr__(name: str) -> Any:
     # OpenTelemetry's instrumentor base costs 70 ms to import; only its own entry points need it.
-    if name in {"OpenAIInstrumentor", "LangChainInstrumentor"}:
+    if name.endswith("Instrumentor") and name in __all__:
         from turnlog.instrument import entry_points
 
         return getattr(entry_points, name)

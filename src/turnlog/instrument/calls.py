@@ -18,6 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from turnlog import semconv
+from turnlog.instrument.adopted import Adopted
 from turnlog.instrument.late import end, end_late
 from turnlog.operation import Operation
 from turnlog.semconv import GenAiOperation
@@ -40,12 +41,13 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known when an operation starts."""
+    """What is known when an operation starts. `adopted` is the span that the framework has started for it."""
 
     name: str
     attributes: dict[str, Any] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
     kind: SpanKind = SpanKind.INTERNAL
+    adopted: Adopted | None = None
 
 
 class Facts(NamedTuple):
@@ -67,6 +69,7 @@ class Collector(Protocol):
 class Hook:
     """One function to wrap, and pure functions that read its calls.
 
+    A target may end in several names, `Client._request|request`: the first that this version of the framework has.
     Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that
     streams on after the call has returned, and says whether it did.
     """
@@ -118,6 +121,16 @@ def learn(operation: Operation, facts: Facts) -> None:
     if facts.error:
         operation.set({semconv.ERROR_TYPE: facts.error})
         operation.span.set_status(Status(StatusCode.ERROR))
+
+
+def is_model_call(attributes: dict[str, Any]) -> bool:
+    return attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
+
+
+def owner() -> Operation | None:
+    """The model call inside which this code runs, if turnlog records it already."""
+    found = otel.get_value(_OWNER)
+    return found if isinstance(found, Operation) and found.span.is_recording() else None
 
 
 def context_of(operation: Operation, name: str) -> Context:
@@ -273,8 +286,11 @@ def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
 
 def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | None:
     name = start.attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, hook.operation.value)
-    owner = otel.get_value(_OWNER) if name in _MODEL_CALLS else None
-    if isinstance(owner, Operation) and owner.span.is_recording():
-        owner.set({key: start.attributes.get(key) for key in _LENT})
+    outer = owner() if is_model_call(start.attributes) else None
+    if outer is not None:
+        outer.set({key: start.attributes.get(key) for key in _LENT})
         return None
-    return Run(hook, account, call, account.start(start), name)
+    run = Run(hook, account, call, start.adopted or account.start(start), name)
+    if start.adopted is not None:
+        start.adopted.run = run
+    return run

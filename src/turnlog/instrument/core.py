@@ -140,34 +140,42 @@ class Instrumentation:
 
     def _patch(self, hook: Hook) -> Undo:
         owner, name = _resolve(hook.target)
-        original = inspect.getattr_static(owner, name)
-        own = name in vars(owner)
         drive = driver_for(inspect.unwrap(getattr(owner, name)))
 
         def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return drive(hook, self._account, wrapped, Call(instance, args, kwargs))
 
-        patched = wrapt.FunctionWrapper(original, wrapper, lambda: self.active)
-        setattr(owner, name, patched)
+        return patch(owner, name, wrapper)
 
-        def undo() -> None:
-            # Somebody who wrapped it after us holds on to our wrapper, which steps aside once inactive.
-            if vars(owner).get(name, _ABSENT) is patched:
-                if own:
-                    setattr(owner, name, original)
-                else:
-                    delattr(owner, name)
 
-        return undo
+def patch(owner: Any, name: str, wrapper: Callable[..., Any]) -> Undo:
+    """Wrap an attribute of a module or class until the undo is called."""
+    original = inspect.getattr_static(owner, name)
+    own = name in vars(owner)
+    active = True
+    patched = wrapt.FunctionWrapper(original, wrapper, lambda: active)
+    setattr(owner, name, patched)
+
+    def undo() -> None:
+        # Somebody who wrapped it after us holds on to our wrapper, which steps aside once inactive.
+        nonlocal active
+        active = False
+        if vars(owner).get(name, _ABSENT) is patched:
+            if own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)
+
+    return undo
 
 
 def _resolve(target: str) -> tuple[Any, str]:
     module, _, path = target.partition(":")
-    *outer, name = path.split(".")
+    *outer, names = path.split(".")
     owner: Any = sys.modules[module]
     for part in outer:
         owner = getattr(owner, part)
-    return owner, name
+    return owner, next((name for name in names.split("|") if hasattr(owner, name)), names)
 
 
 def _installed_version(requires: str) -> str:

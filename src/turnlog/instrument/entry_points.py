@@ -33,5 +33,9 @@ class OpenAIInstrumentor(_Instrumentor):
     names = ("openai",)
 
 
+class AnthropicInstrumentor(_Instrumentor):
+    names = ("anthropic",)
+
+
 class LangChainInstrumentor(_Instrumentor):
     names = ("langchain", "langgraph")

@@ -18,7 +18,7 @@ from opentelemetry.trace import SpanKind
 from turnlog import semconv
 from turnlog.instrument.calls import Account, Hook, Scope, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo
-from turnlog.instrument.langchain_messages import agent_facts, agent_input, chat_facts, message, tool_facts
+from turnlog.instrument.langchain_messages import agent_facts, agent_input, chat_facts, mark, message, tool_facts
 from turnlog.instrument.runs import OpenRun, Runs
 from turnlog.operation import Messages
 from turnlog.semconv import GenAiOperation
@@ -118,7 +118,7 @@ class _Callbacks:
             semconv.GEN_AI_REQUEST_SEED: _number(int, given.get("seed")),
             semconv.GEN_AI_REQUEST_STREAM: given.get("stream") or None,
         }
-        content = {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message)}
+        content = {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message, mark=mark)}
         above = self.runs[parent_run_id]
         start = _start(GenAiOperation.CHAT, model, metadata, above, attributes, content, SpanKind.CLIENT)
         self.runs.enter(run_id, above, start, scope)

@@ -5,17 +5,14 @@ Read here: chat completions, responses and embeddings, whole, streamed or raw. W
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from opentelemetry.trace import SpanKind
 
 from turnlog import semconv
-from turnlog.instrument.calls import Call, Facts, Hook, Run, Start
+from turnlog.instrument.calls import Call, Facts, Hook, Start
 from turnlog.instrument.core import Framework
-from turnlog.instrument.drivers import Steps, complete, complete_async, finish_when
 from turnlog.instrument.openai_messages import (
     ChatStream,
     ResponseStream,
@@ -24,6 +21,7 @@ from turnlog.instrument.openai_messages import (
     item_message,
     response_facts,
 )
+from turnlog.instrument.stainless import follow
 from turnlog.operation import Messages
 from turnlog.semconv import GenAiOperation
 
@@ -79,7 +77,8 @@ def _content(url: str, body: dict[str, Any]) -> dict[str, Any]:
     if url == "/responses":
         given = body.get("input") or []
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        content[semconv.GEN_AI_INPUT_MESSAGES] = Messages(items, item_message)
+        follows = isinstance(body.get("previous_response_id"), str) or isinstance(body.get("conversation"), str | dict)
+        content[semconv.GEN_AI_INPUT_MESSAGES] = Messages(items, item_message, follows=follows)
         if isinstance(instructions := body.get("instructions"), str):
             content[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": instructions}]
     return content
@@ -103,38 +102,6 @@ def _collect(call: Call) -> ChatStream | ResponseStream:
     return ChatStream() if call.argument(1, "options").url == "/chat/completions" else ResponseStream()
 
 
-def _follow(run: Run, result: Any) -> bool:
-    streamed = bool(run.call.kwargs.get("stream"))
-    raw = "http_response" in getattr(result, "__dict__", ())
-    if raw:
-        _follow_raw(run, result, streamed)
-    elif streamed:
-        result._iterator = Steps(run, result._iterator)
-        _finish_when_closed(run, result.response)
-    return streamed or raw
-
-
-def _follow_raw(run: Run, raw: Any, streamed: bool) -> None:
-    """`with_raw_response`, `with_streaming_response`: what came back is known once the application parses it."""
-    asynchronous = inspect.iscoroutinefunction(raw.parse)
-    if raw.http_response.is_closed and not streamed and not asynchronous:
-        run.conclude(raw.parse())
-        return
-    parse = partial(complete_async if asynchronous else complete, run, raw.parse)
-
-    def parse_once(*args: Any, **kwargs: Any) -> Any:
-        vars(raw).pop("parse", None)
-        return parse(*args, **kwargs)
-
-    raw.parse = parse_once
-    _finish_when_closed(run, raw.http_response)
-
-
-def _finish_when_closed(run: Run, response: Any) -> None:
-    for method in ("close", "aclose"):
-        finish_when(run, response, method)
-
-
 OPENAI = Framework(
     "openai",
     requires="openai >= 2.26, < 4",
@@ -145,7 +112,7 @@ OPENAI = Framework(
             at_start=_start,
             at_end=_end,
             collect=_collect,
-            follow=_follow,
+            follow=follow,
         )
         for client in ("SyncAPIClient", "AsyncAPIClient")
     ),

@@ -27,6 +27,7 @@ from turnlog.store.store import Store
 # the file too and cannot show it.
 _HOLD = 4.0
 _PAUSE = 0.05
+_LARGE = 4096
 
 
 @dataclass(slots=True)
@@ -128,6 +129,8 @@ def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
                 "from raw.processes where process_id = ?",
                 [time.time_ns(), count, process],
             )
+        # Of small loads the row groups must be merged some time; of large ones it would cost as much as loading them.
+        db.execute(f"set max_vacuum_tasks = {0 if taken.rows > _LARGE else 1}")
         db.execute("commit")
     except BaseException:
         _roll_back(db)

@@ -1,10 +1,10 @@
--- one row: a recorded change of session state (the commit log)
+-- one row: a recorded change of session state (the commit log); turn 0 is before the first
 -- view: commits
 select
     s.commit_id as commit_id,
     s.ended_at as committed_at,
     s.session_id as session_id,
-    t.turn as turn,
+    coalesce(t.turn, 0) as turn,
     s.commit_kind as kind,
     s.tool as tool,
     s.input_hash as input_hash,
@@ -39,7 +39,8 @@ select
     s.retry_of as retry_of,
     s.attempt as attempt,
     s.lifecycle_state as lifecycle_state,
-    s.pause_reason as pause_reason
+    s.pause_reason as pause_reason,
+    s.pinned as pinned
 from span_rows as s
-join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
+left join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
 where s.commit_kind <> ''

@@ -1,4 +1,4 @@
--- one row: one operation that changes state; a file that was only read or listed is in the working set, not in the state
+-- one row: one operation that changes state: not of a file that was only read or listed, nor a durable entry's leaving the context
 -- view: state_changes
 select
     e.session_id as session_id,
@@ -15,5 +15,5 @@ select
     e.changed_ns as changed_ns,
     e.sequence as sequence
 from entries as e
-where e.kind <> 'file'
-   or e.action not in ('read', 'list')
+where (e.kind <> 'file' or e.action not in ('read', 'list'))
+  and (e.op <> 'evict' or e.tier = 'transient')

@@ -37,7 +37,23 @@ select
     a.process_key::bigint as process_key,
     make_timestamp(a.start_ns // 1000) as started_at,
     make_timestamp(a.end_ns // 1000) as ended_at,
-    (a.end_ns - a.start_ns) / 1e6 as duration_ms
+    (a.end_ns - a.start_ns) / 1e6 as duration_ms,
+    -- Sorted and with 0.0 as 0, so that equal requests are equal text. How an answer travels and what it continues are no parameters.
+    array_to_string(
+        list_transform(
+            list_sort(
+                list_filter(
+                    json_keys(a.attributes),
+                    lambda k: starts_with(k, 'gen_ai.request.')
+                        and k not in ('gen_ai.request.stream', 'gen_ai.request.previous_response.id')
+                )
+            ),
+            lambda k: concat(
+                substr(k, 16), '=', regexp_replace(a.attributes ->> concat('/', k), '^(-?[0-9]+)\.0+$', '\1')
+            )
+        ),
+        ' '
+    ) as request_parameters
 from (
     from raw.spans
     union all by name
@@ -89,6 +105,7 @@ select
     c.op,
     c.position,
     c.message_hash,
+    substr(c.message_hash, instr(c.message_hash, ':') + 1, 16) as message_key,
     c.role,
     c.tool_call_id,
     c.origin_span_id,
@@ -118,6 +135,16 @@ from (
 ) as k
 join raw.sessions as s using (session_key);
 
+-- one row: a commit with which entries left a context, and why they did
+create or replace view eviction_rows as
+select
+    s.session_id,
+    a.commit_id,
+    coalesce(a.attributes ->> '$."turnlog.context.eviction.reason"', '') as eviction_reason
+from raw.spans as a
+join raw.sessions as s using (session_key)
+where a.commit_kind = 'eviction';
+
 -- one row: a tool call that a model call asked for
 create or replace view asked_call_rows as
 select
@@ -127,7 +154,8 @@ select
     a.span_id,
     a.lineage,
     a.end_ns,
-    a.tool_call_id
+    a.tool_call_id,
+    a.call_position
 from (
     select
         session_key,
@@ -136,7 +164,8 @@ from (
         span_id,
         lineage,
         end_ns,
-        unnest(from_json(calls, '["VARCHAR"]')) as tool_call_id
+        unnest(from_json(calls, '["VARCHAR"]')) as tool_call_id,
+        generate_subscripts(from_json(calls, '["VARCHAR"]'), 1) as call_position
     from raw.spans
     where calls <> '[]'
 ) as a
@@ -149,3 +178,133 @@ select
     lost as lost_count,
     make_timestamp(at_ns // 1000) as lost_at
 from raw.losses;
+
+-- Which lifecycle state may follow which: `LEGAL` of transitions.py, in SQL.
+create or replace macro may_enter(before, after) as
+case before
+    when 'open' then after in ('active', 'paused', 'closed')
+    when 'active' then after in ('paused', 'closed')
+    when 'paused' then after in ('active', 'resumed', 'closed')
+    when 'resumed' then after in ('paused', 'closed')
+    when 'closed' then after in ('resumed', 'archived')
+    else false
+end;
+
+-- one row: a lifecycle state that was said, or a pinning, with the state before and after it: each is judged by those before it, and
+-- `worked` (a turn began since the one before) lets follow what may follow an active session
+create or replace view lifecycle_rows as
+select
+    s.session_id,
+    f.*,
+    make_timestamp(f.ts_ns // 1000) as changed_at
+from (
+    select
+        session_key,
+        unnest(folded[2:], recursive := true)
+    from (
+        select
+            session_key,
+            list_reduce(
+                list(
+                    {
+                        'turn_id': turn_id,
+                        'commit_id': commit_id,
+                        'ts_ns': ts_ns,
+                        'state': state,
+                        'pause_reason': pause_reason,
+                        'pinned': pinned,
+                        'worked': worked
+                    }
+                    order by ts_ns, commit_id
+                ),
+                lambda done, e: list_append(
+                    done,
+                    {
+                        'turn_id': e.turn_id,
+                        'commit_id': e.commit_id,
+                        'ts_ns': e.ts_ns,
+                        'state': e.state,
+                        'pause_reason': e.pause_reason,
+                        'pinned': e.pinned,
+                        'previous_state': case
+                            when e.worked and not may_enter(done[-1].state_after, e.state) then 'active'
+                            else done[-1].state_after
+                        end,
+                        'effect': case
+                            when e.state = '' then 'applied'
+                            when may_enter(done[-1].state_after, e.state) then 'applied'
+                            when e.worked and may_enter('active', e.state) then 'applied'
+                            when e.state in ('open', done[-1].state_after) then 'unchanged'
+                            else 'refused'
+                        end,
+                        'state_after': case
+                            when may_enter(done[-1].state_after, e.state) then e.state
+                            when e.worked and may_enter('active', e.state) then e.state
+                            else done[-1].state_after
+                        end,
+                        'since_ns': case
+                            when may_enter(done[-1].state_after, e.state) then e.ts_ns
+                            when e.worked and may_enter('active', e.state) then e.ts_ns
+                            else done[-1].since_ns
+                        end,
+                        'pinned_after': case when e.pinned <> '' then e.pinned else done[-1].pinned_after end
+                    }
+                ),
+                [
+                    {
+                        'turn_id': '',
+                        'commit_id': '',
+                        'ts_ns': 0::bigint,
+                        'state': '',
+                        'pause_reason': '',
+                        'pinned': '',
+                        'previous_state': '',
+                        'effect': '',
+                        'state_after': 'open',
+                        'since_ns': 0::bigint,
+                        'pinned_after': ''
+                    }
+                ]
+            ) as folded
+        from (
+            select
+                l.*,
+                coalesce(b.began_ns, 0) > lag(l.ts_ns, 1, 0) over (partition by l.session_key order by l.ts_ns, l.commit_id) as worked
+            from raw.lifecycle as l
+            asof left join (
+                select
+                    session_key,
+                    min(first_ns) as began_ns
+                from raw.turns
+                where session_key in (select session_key from raw.lifecycle)
+                group by session_key, turn_id
+            ) as b on b.session_key = l.session_key and b.began_ns <= l.ts_ns
+        )
+        group by session_key
+    )
+) as f
+join raw.sessions as s using (session_key);
+
+-- one row: a span that runs, or ran when its process died
+create or replace view unfinished_rows as
+select
+    s.session_id,
+    u.commit_id,
+    u.started_ns,
+    u.died_ns
+from (
+    select
+        session_key,
+        commit_id,
+        start_ns as started_ns,
+        0::bigint as died_ns
+    from raw.open_spans
+    union all
+    select
+        session_key,
+        commit_id,
+        started_ns,
+        died_ns
+    from raw.interrupted
+) as u
+join raw.sessions as s using (session_key);

@@ -56,6 +56,15 @@ from (
 ) as u
 where x.session_key = u.session_key;
 
+insert into raw.interrupted
+select
+    session_key,
+    commit_id,
+    start_ns,
+    end_ns
+from cut_short
+order by session_key, start_ns;
+
 delete from raw.open_spans
 where commit_id in (select commit_id from cut_short);
 

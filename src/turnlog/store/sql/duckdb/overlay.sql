@@ -53,6 +53,17 @@ from store.raw.context_changes
 union all
 from tail.raw.context_changes;
 
+create view raw.lifecycle as
+from store.raw.lifecycle
+union all
+from tail.raw.lifecycle;
+
+create view raw.interrupted as
+from store.raw.interrupted
+where commit_id not in (select commit_id from tail.raw.spans)
+union all
+from tail.raw.interrupted;
+
 create view raw.blobs as
 from store.raw.blobs
 union all

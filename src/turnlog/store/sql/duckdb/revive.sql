@@ -18,6 +18,9 @@ where outcome = 'interrupted'
 delete from raw.deltas
 where commit_id in (select commit_id from revived);
 
+delete from raw.interrupted
+where commit_id in (select commit_id from revived);
+
 update raw.sessions as x
 set
     span_count = x.span_count - u.spans,

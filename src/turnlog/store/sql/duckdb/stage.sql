@@ -1,11 +1,11 @@
 -- one row: a journal row as it was written, without nulls
 create or replace temp table staged as
 select
-    process_id,
+    coalesce($only_process, process_id) as process_id,
     record,
     coalesce(session_id, '') as session_id,
     coalesce(turn_id, '') as turn_id,
-    substr(md5(concat(process_id, trace_id, span_id, start_ns)), 1, 16) as commit_id,
+    substr(md5(concat(coalesce($only_process, process_id), trace_id, span_id, start_ns)), 1, 16) as commit_id,
     coalesce(trace_id, '') as trace_id,
     coalesce(span_id, '') as span_id,
     coalesce(parent_id, '') as parent_id,
@@ -75,6 +75,6 @@ from read_json(
     maximum_object_size = 134217728,
     ignore_errors = $lenient
 )
-where process_id is not null
+where coalesce($only_process, process_id) is not null
   and record is not null
   and start_ns is not null;

@@ -1,0 +1,157 @@
+"""What lineage speaks of: a conversation's latest context, a context that was read, what a model call sees of it."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from turnlog.content import ContentPolicy
+from turnlog.derive.context import Item, Seen
+from turnlog.derive.messages import Message, Part, split_results, texts
+
+
+@dataclass(slots=True)
+class Ask:
+    """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back."""
+
+    call_id: str
+    tool: str
+    arguments: Any
+    decision: str
+    asked_by: Any
+    claimed: bool = False
+    entries: tuple[str, ...] | None = None
+
+
+class Answer(NamedTuple):
+    """A result that a context brought back for a tool call that nobody was seen to run."""
+
+    ask: Ask
+    result: Any
+    is_error: bool | None
+
+
+class Added(NamedTuple):
+    """A message that a context has more; without its content where a server keeps that."""
+
+    item: Item
+    message: Message | None
+
+
+class Sight(NamedTuple):
+    """What a model call sees. `evicted` are the entries (`kind:key`) that are nowhere in this context any more."""
+
+    lineage: Lineage
+    count: int
+    hash: str
+    prefix_hash: str
+    added: list[Added]
+    gone: list[Item]
+    evicted: list[str]
+    reason: str
+    answers: list[Answer]
+    repeats: str
+    attempt: int
+
+    def changes(self, policy: ContentPolicy) -> list[dict[str, Any]]:
+        """The messages that came and went, in the form of the convention."""
+        rows: list[dict[str, Any]] = [{"op": "evict", "at": item.at} for item in self.gone]
+        for item, message in self.added:
+            row: dict[str, Any] = {"op": "add", "at": item.at, "hash": item.hash, "role": item.role}
+            if item.call:
+                row["call"] = item.call
+            elif item.origin:
+                row["from"] = item.origin
+            elif message is not None and (text := policy.summary(texts(message))):
+                row["text"] = text
+            if item.keys:
+                row["keys"] = item.keys
+            rows.append(row)
+        return rows
+
+
+class Filed(NamedTuple):
+    session: str = ""
+    root: str = ""
+    tail: str = ""
+    held: int = 0
+
+
+class Lineage:
+    """The latest context of one conversation, as this process saw it."""
+
+    __slots__ = (
+        *(
+            "asks",
+            "caller",
+            "calls",
+            "chain",
+            "failed",
+            "filed",
+            "id",
+            "inherited",
+            "instructions",
+            "items",
+            "marks",
+            "replies",
+            "reply",
+        ),
+        *("said", "session", "sizes", "system", "top"),
+    )
+
+    def __init__(self, session: str) -> None:
+        self.id = os.urandom(8).hex()
+        self.session = session
+        self.caller: Any = None
+        self.system: list[Item] = []
+        # What instructions and messages are compared by, and how many items each message made.
+        self.instructions: list[Any] = []
+        self.marks: list[Any] = []
+        self.sizes: list[int] = []
+        self.items: list[Item] = []
+        self.chain: list[str] = []
+        self.top = 0
+        self.calls = 0
+        self.asks: OrderedDict[str, Ask] = OrderedDict()
+        self.said: OrderedDict[str, str] = OrderedDict()
+        self.reply: Sequence[Message] = ()
+        self.replies: list[str] = []
+        self.failed = False
+        self.inherited = False
+        self.filed = Filed()
+
+
+@dataclass(slots=True)
+class Match:
+    """A context that was read, and the lineage it belongs to, if this process knows one.
+
+    `extends`: it begins with the lineage's latest. `follows` (0 or more): it only has what comes after so many items.
+    """
+
+    messages: Sequence[Message]
+    body: list[Any]
+    instructions: list[Any]
+    lead: int
+    caller: Any = None
+    lineage: Lineage | None = None
+    extends: bool = False
+    version: int = 0
+    follows: int = -1
+    seen: list[Seen] | None = None
+    sizes: list[int] = field(default_factory=list)
+    _parsed: dict[int, list[Part]] = field(default_factory=dict)
+
+    @property
+    def session(self) -> str:
+        return self.lineage.session if self.lineage else ""
+
+    def parts(self, index: int) -> list[Part]:
+        if index not in self._parsed:
+            self._parsed[index] = split_results(self.messages[index])
+        return self._parsed[index]
+
+    def part(self, seen: Seen) -> Message:
+        return self.parts(self.lead + seen.index)[seen.part].message

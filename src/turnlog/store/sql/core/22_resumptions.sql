@@ -1,0 +1,48 @@
+-- one row: a lineage that goes on with one of an earlier process
+-- view: resumptions
+select
+    r.session_id as session_id,
+    r.lineage as lineage,
+    r.earlier_lineage as resumed_lineage,
+    r.added_turn as turn,
+    r.added_commit as commit_id,
+    r.added_at as resumed_at,
+    r.added_ns as resumed_ns
+from (
+    select
+        o.session_id as session_id,
+        o.lineage as lineage,
+        o.process_key as process_key,
+        o.earlier_lineage as earlier_lineage,
+        o.earlier_process as earlier_process,
+        o.added_turn as added_turn,
+        o.added_commit as added_commit,
+        o.added_at as added_at,
+        o.added_ns as added_ns,
+        -- The last message that both know tells the tip of the old conversation from the branches that it left behind.
+        row_number() over (partition by o.session_id, o.lineage order by o.position desc) as age
+    from (
+        select
+            m.session_id as session_id,
+            m.lineage as lineage,
+            m.process_key as process_key,
+            m.position as position,
+            m.added_turn as added_turn,
+            m.added_commit as added_commit,
+            m.added_at as added_at,
+            m.added_ns as added_ns,
+            m.lineage_started_ns as lineage_started_ns,
+            lag(m.lineage, 1, '') over same_message as earlier_lineage,
+            lag(m.process_key, 1, m.process_key) over same_message as earlier_process,
+            lag(m.evicted_ns, 1, m.added_ns) over same_message as earlier_until_ns
+        from context_messages as m
+        where m.role <> 'system'
+        window same_message as (partition by m.session_id, m.message_hash order by m.added_ns, m.lineage, m.position)
+    ) as o
+    where o.added_ns = o.lineage_started_ns
+      and o.earlier_lineage <> ''
+      and o.earlier_lineage <> o.lineage
+      and o.earlier_until_ns > o.added_ns
+) as r
+where r.age = 1
+  and r.earlier_process <> r.process_key

@@ -1,0 +1,18 @@
+-- The lifecycle commits of a chunk, after load.sql has loaded its spans.
+insert into raw.lifecycle
+select
+    x.session_key,
+    p.process_key,
+    s.turn_id,
+    s.commit_id,
+    s.end_ns,
+    s.lifecycle_state,
+    s.pause_reason,
+    s.pinned
+from staged as s
+join raw.sessions as x using (session_id)
+join raw.processes as p using (process_id)
+where s.record = 'end'
+  and s.commit_kind = 'lifecycle'
+  and (s.lifecycle_state <> '' or s.pinned <> '')
+order by x.session_key, s.end_ns;
