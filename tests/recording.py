@@ -17,6 +17,7 @@ from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
 from turnlog.journal.reader import list_journals, unread_frames
 from turnlog.journal.writer import JournalWriter
+from turnlog.observe import Observer
 from turnlog.operation import Content, Operation
 from turnlog.processor import SessionProcessor
 from turnlog.semconv import GenAiOperation
@@ -29,12 +30,14 @@ class Recording:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.journal = JournalWriter(settings)
-        self.processor = SessionProcessor(ContentPolicy(settings), Sessions(settings.session), self.journal)
+        policy = ContentPolicy(settings)
+        observer = Observer(settings, policy, self.journal.report_loss)
+        self.processor = SessionProcessor(policy, Sessions(settings.session), self.journal, observer)
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(shutdown_on_exit=False)
         self.provider.add_span_processor(self.processor)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        self.tracer = self.provider.get_tracer("test")
+        self.tracer = self.processor.conversations.tracer = self.provider.get_tracer("test")
 
     def start(
         self,

@@ -26,6 +26,17 @@ def test_plain_opentelemetry_needs_no_turnlog_command(tmp_path: Path) -> None:
     assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
 
 
+def test_a_hand_written_loop_has_its_tools_recorded(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "turnlog", "run", sys.executable, "examples/anthropic_loop.py", directory=tmp_path)
+    assert (done.stdout, done.stderr) == ("Three of tea; coffee is not kept.\n", "")
+    assert commits(tmp_path) == [
+        (1, "decision", "", "ok"),
+        (1, "tool", "count_stock", "ok"),
+        (1, "tool", "count_stock", "error"),
+        (1, "decision", "", "ok"),
+    ]
+
+
 def test_by_hand_every_kind_of_state_is_recorded(tmp_path: Path) -> None:
     done = run(sys.executable, "examples/by_hand.py", directory=tmp_path)
     assert done.stdout == "no answer: timeout after 2 attempts\n"

@@ -15,24 +15,24 @@ from programs import ROOT, environment
 SOURCE = ROOT / "src" / "turnlog"
 
 LAYERS = (
-    ("semconv", "settings", "errors"),
+    ("semconv", "settings", "errors", "transitions"),
     ("content",),
     ("operation", "identity", "span_attributes"),
     ("derive",),
-    ("journal",),
+    ("journal", "observe"),
     ("conversation",),
     ("processor", "ingest"),
     ("store",),
     ("queries",),
     ("instrument",),
-    ("manual",),
+    ("manual", "lifecycle"),
     ("runtime", "exporter"),
     ("__init__", "cli", "demo", "bootstrap", "__main__"),
 )
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 
 # Beyond the order: who must not know whom although it comes later.
-TRACING = {"operation", "identity", "derive", "conversation", "processor", "ingest", "instrument", "manual", "runtime", "exporter"}
+TRACING = {"operation", "identity", "derive", "observe", "conversation", "processor", "ingest", "instrument", "manual", "lifecycle", "runtime", "exporter"}
 STRANGERS = {
     "derive": {"operation", "identity"},
     "journal": {"operation", "identity", "derive"},
@@ -41,6 +41,7 @@ STRANGERS = {
     "cli": TRACING,
     "instrument": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
     "manual": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
+    "lifecycle": {"derive", "journal", "processor", "ingest", "store", "queries"},
 }
 # The joint that OpenTelemetry's entry point needs: it is loaded by name and brings the runtime up.
 ALLOWED = {("instrument.entry_points", "runtime"), ("cli.doctor", "instrument")}

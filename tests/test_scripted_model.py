@@ -1,7 +1,8 @@
-"""The scripted model speaks OpenAI's wire format well enough for the real SDK."""
+"""The scripted model speaks OpenAI's and Anthropic's wire formats well enough for the real SDKs."""
 
 from collections.abc import Iterator
 
+import anthropic
 import openai
 import pytest
 
@@ -62,6 +63,30 @@ def test_responses_carry_text_reasoning_calls_and_usage(client: openai.OpenAI, s
     assert (reasoning.summary[0].text, message.content[0].text) == ("Because of it.", "Two words.")
     assert (call.call_id, call.name, call.arguments) == ("c1", "add", '{"a": 1, "b": "x y"}')
     assert (response.usage.input_tokens, response.usage.output_tokens) == (11, 7)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_messages_carry_text_reasoning_calls_and_usage(streamed: bool) -> None:
+    with ScriptedModel([FULL]) as model, anthropic.Anthropic(base_url=model.url, api_key="none", max_retries=0) as claude:
+        if streamed:
+            with claude.messages.stream(model="m", max_tokens=9, messages=ASK) as stream:
+                message = stream.get_final_message()
+        else:
+            message = claude.messages.create(model="m", max_tokens=9, messages=ASK)
+    thinking, text, call = message.content
+    assert (thinking.thinking, text.text) == ("Because of it.", "Two words.")
+    assert (call.id, call.name, call.input) == ("c1", "add", {"a": 1, "b": "x y"})
+    assert (message.stop_reason, message.usage.input_tokens, message.usage.output_tokens) == ("tool_use", 11, 7)
+    assert model.requests[0].path == "/v1/messages"
+
+
+def test_errors_have_the_form_of_the_api_that_was_asked() -> None:
+    script = [Reply("slow down", status=429), Reply("too much", status=529)]
+    with ScriptedModel(script) as model, anthropic.Anthropic(base_url=model.url, api_key="none", max_retries=0) as claude:
+        with pytest.raises(anthropic.RateLimitError, match=r"rate_limit_error.*slow down"):
+            claude.messages.create(model="m", max_tokens=9, messages=ASK)
+        with pytest.raises(anthropic.APIStatusError, match=r"overloaded_error.*too much"):
+            claude.messages.create(model="m", max_tokens=9, messages=ASK)
 
 
 def test_errors_delays_and_broken_connections_reach_the_client(client: openai.OpenAI) -> None:

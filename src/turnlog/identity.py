@@ -108,13 +108,14 @@ class Sessions:
         lineage: str = "",
         opens: bool,
         continues: bool,
+        begins: bool = True,
         span: SpanContext,
     ) -> tuple[Identity, Turn | None]:
         """The identity of a starting span, and the turn before it when this span opens a new one.
 
         `conversation` is the framework's word for the session, `lineage` what its messages continue. `opens`: the span is an
         agent's invocation or a model call with fresh input. `continues`: it takes part in a turn but never opens one while
-        the session has one (a tool, a note, a model call on tool results).
+        the session has one (a tool, a note, a model call on tool results). Not `begins`: it never opens one at all.
         """
         explicit = _explicit.get() or self._configured
         if parent is not None and parent.opened and (not explicit or explicit == parent.session):
@@ -129,7 +130,7 @@ class Sessions:
             name, given = lineage, False
         else:
             name, given = parent.session if parent is not None else self._likely_session(opens), False
-        if not (opens or continues):
+        if not (opens or continues) or (not begins and name not in self._turns):
             if parent is not None and parent.session == name:
                 return parent, None
             return Identity(name, None, given=given, explicit=bool(explicit), opened=False), None

@@ -17,7 +17,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import Status, StatusCode, format_span_id
 
-from turnlog import semconv
+from turnlog import semconv, transitions
 from turnlog.content import Blob, ContentPolicy
 from turnlog.conversation import Asked, Conversations
 from turnlog.derive import Commit, derive, input_of_tool
@@ -26,6 +26,7 @@ from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
+from turnlog.observe import Observer
 from turnlog.operation import Content, Messages, claim_content
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
@@ -67,10 +68,17 @@ class _Running:
 class SessionProcessor(SpanProcessor):
     """Stamps, derives and journals. Without a journal (spans only go to a collector) it stamps and derives."""
 
-    def __init__(self, policy: ContentPolicy, sessions: Sessions, journal: JournalWriter | None = None) -> None:
+    def __init__(
+        self,
+        policy: ContentPolicy,
+        sessions: Sessions,
+        journal: JournalWriter | None = None,
+        observer: Observer | None = None,
+    ) -> None:
         self.journal = journal
         self.troubles: Counter[str] = Counter()
         self._retired = False
+        self._observer = observer
         self._policy = policy
         self._sessions = sessions
         self.conversations = Conversations(policy)
@@ -104,6 +112,8 @@ class SessionProcessor(SpanProcessor):
     def retire(self) -> None:
         """Leave new spans alone: a provider has no way to remove a processor."""
         self._retired = True
+        if self._observer is not None:
+            self._observer.close()
 
     def shutdown(self) -> None:
         if self.journal is not None:
@@ -150,6 +160,7 @@ class SessionProcessor(SpanProcessor):
             lineage="" if named or match is None else match.session or self._sessions.unnamed(),
             opens=fresh_input,
             continues=takes_part and not fresh_input,
+            begins=attributes.get(semconv.COMMIT_KIND) != CommitKind.LIFECYCLE,
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
@@ -161,6 +172,7 @@ class SessionProcessor(SpanProcessor):
         if ask is not None:
             stamp |= {semconv.DECISION_ID: ask.decision, semconv.GEN_AI_TOOL_CALL_ID: ask.call_id}
         if opened:
+            transitions.turn_began(identity.session)
             stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
@@ -170,6 +182,8 @@ class SessionProcessor(SpanProcessor):
         if takes_part:
             self._append(span, "start")
         running.session, running.turn = identity.session, identity.turn
+        if self._observer is not None:
+            self._observe(self._observer, span, operation, content)
         sight = running.sight
         if sight is not None:
             self._attempt("telling what left the context", None, lambda: self._tell(span, sight))
@@ -185,6 +199,17 @@ class SessionProcessor(SpanProcessor):
     def _tell(self, span: Span, sight: Sight) -> None:
         self._write_blobs(self.conversations.blobs(sight))
         self.conversations.tell(span, sight)
+
+    def _observe(self, observer: Observer, span: Span, operation: Any, content: Content) -> None:
+        parent = span.parent.span_id if span.parent else 0
+        if operation == GenAiOperation.EXECUTE_TOOL:
+            attributes = attributes_of(span)
+            arguments = content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
+            tool = str(attributes.get(semconv.GEN_AI_TOOL_NAME) or "")
+            # Operations of ours make their span current around the tool's code; a foreign span may not be.
+            observer.begin(_key(span), parent, tool, arguments, has_context=bool(content))
+        elif observer.is_busy:
+            observer.child(_key(span)[0], parent)
 
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
@@ -226,7 +251,11 @@ class SessionProcessor(SpanProcessor):
         if failed and message:
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
-        commit = self._attempt("deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy))
+        is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
+        observed = self._observer.end(_key(span)) if is_tool and self._observer is not None else None
+        commit = self._attempt(
+            "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
+        )
         if commit is not None and _is_told(commit, identity.turn):
             commit = None
         if commit is not None:
@@ -265,6 +294,8 @@ class SessionProcessor(SpanProcessor):
         span_id = _key(span)[0]
         self._parents.pop(span_id, None)
         self._remember(span_id, running.identity)
+        if span.attributes and semconv.LIFECYCLE_STATE in span.attributes:
+            transitions.entered(running.identity.session, span.attributes[semconv.LIFECYCLE_STATE])
         self._append(span, "end", _SAID_AT_START if running.sight is not None else ())
 
     def _remember(self, span_id: int, identity: Identity) -> None:

@@ -22,10 +22,12 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from turnlog import transitions
 from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
 from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
+from turnlog.observe import Observer
 from turnlog.operation import use_provider
 from turnlog.processor import SessionProcessor
 from turnlog.settings import Capture, Settings, read_settings
@@ -42,7 +44,8 @@ class Runtime:
         self.settings = settings
         self.policy = ContentPolicy(settings)
         self.journal = JournalWriter(settings)
-        self.processor = SessionProcessor(self.policy, Sessions(settings.session))
+        observer = Observer(settings, self.policy, self._report)
+        self.processor = SessionProcessor(self.policy, Sessions(settings.session), observer=observer)
         self.providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
         self.own_provider: TracerProvider | None = None
         self._loader: _Loader | None = None
@@ -57,10 +60,14 @@ class Runtime:
             self.journal.resource = dict(provider.resource.attributes)
             provider.add_span_processor(self.processor)
 
+    def _report(self, loss: str) -> None:
+        if self.processor.journal is not None:
+            self.processor.journal.report_loss(loss)
+
     def start_journal(self) -> None:
         if self.processor.journal is None:
             self.processor.journal = self.journal
-            self._loader = _Loader(self.settings)
+            self._loader = _Loader(self.settings, self.journal)
             self._loader.start()
             atexit.register(self.stop)
 
@@ -134,6 +141,7 @@ def shutdown() -> None:
         active, _active = _active, None
     if active is not None:
         active.stop()
+    transitions.forget_all()
 
 
 def _runtime(**overrides: Any) -> Runtime | None:
@@ -188,15 +196,17 @@ def _follow_application() -> None:
 class _Loader(threading.Thread):
     """Moves journals into the store when enough has gathered. DuckDB is imported here, the first time there is work."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, journal: JournalWriter) -> None:
         super().__init__(name="turnlog-loader", daemon=True)
         self._settings = settings
+        self._journal = journal
         self._done = threading.Event()
         self._pid = os.getpid()
         self._loaded = 0
 
     def run(self) -> None:
         while not self._done.wait(self._settings.load_interval):
+            self._journal.show_life()
             self._load()
 
     def finish(self) -> None:

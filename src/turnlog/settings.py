@@ -17,6 +17,14 @@ class Capture(StrEnum):
     FULL = "full"
 
 
+class Observe(StrEnum):
+    """What is watched while a tool call runs; see the README on files."""
+
+    OFF = "off"
+    WRITES = "writes"
+    ALL = "all"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     directory: Path
@@ -29,6 +37,8 @@ class Settings:
     load_interval: float = 5.0
     rotate_bytes: int = 16 * 1024 * 1024
     patience: float = 10.0
+    observe: Observe = Observe.WRITES
+    watch: tuple[Path, ...] = ()
     exporters: tuple[str, ...] = ()
     exports_here: bool = False
     problems: tuple[str, ...] = ()
@@ -67,6 +77,8 @@ def read_settings() -> Settings:
         load_interval=_number("TURNLOG_LOAD_INTERVAL", 5.0, problems),
         rotate_bytes=int(_number("TURNLOG_ROTATE_MB", 16.0, problems) * 1024 * 1024),
         patience=_number("TURNLOG_PATIENCE", 10.0, problems),
+        observe=_observe(problems),
+        watch=tuple(Path(part).expanduser() for part in env.get("TURNLOG_WATCH", "").split(os.pathsep) if part.strip()),
         exporters=_exporters(),
         exports_here="turnlog" in env.get("OTEL_TRACES_EXPORTER", "").replace(" ", "").split(","),
         problems=tuple(problems),
@@ -89,6 +101,15 @@ def _capture(problems: list[str]) -> Capture:
         return Capture(level)
     problems.append(f"TURNLOG_CAPTURE={level} is none of {', '.join(Capture)}: no content is kept")
     return Capture.NONE
+
+
+def _observe(problems: list[str]) -> Observe:
+    level = os.environ.get("TURNLOG_OBSERVE", "").strip().lower() or Observe.WRITES
+    level = Observe.OFF if level in _FALSE else Observe.WRITES if level in _TRUE else level
+    if level in set(Observe):
+        return Observe(level)
+    problems.append(f"TURNLOG_OBSERVE={level} is none of {', '.join(Observe)}: taken as {Observe.WRITES}")
+    return Observe.WRITES
 
 
 def _flag(variable: str, problems: list[str]) -> bool:

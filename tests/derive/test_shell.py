@@ -259,6 +259,7 @@ def test_a_shell_tool_is_known_by_its_name_and_its_command_in_any_form(tool: str
         ("mv a b; echo x >> b", ["rename b < a"]),
         ("mkdir a; mv a b", ["create b"]),
         ("echo x > t; mv t a", ["rename a < t"]),
+        ("mkdir -p d/e && mv a d/e", ["write d/e", "rename d/e/a < a"]),
     ],
 )
 def test_what_several_commands_do_to_one_file_adds_up(command: str, touches: list[str]) -> None:

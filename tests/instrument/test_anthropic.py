@@ -247,9 +247,7 @@ def test_closing_a_stream_or_its_helper_ends_the_span(instrumented: Recorder, mo
     assert models(instrumented) == ["closed", "left", "helper"]
 
 
-def test_an_abandoned_stream_ends_when_it_is_collected(
-    instrumented: Recorder, model: Any, client: anthropic.Anthropic
-) -> None:
+def test_an_abandoned_stream_ends_when_it_is_collected(instrumented: Recorder, model: Any, client: anthropic.Anthropic) -> None:
     # Collected at once: a collection in the middle of the next request would wait for the SDK's own connection pool.
     model.script[:] = ["one two", "one two", "last"]
     next(client.messages.create(**GIVEN, stream=True))
@@ -423,9 +421,7 @@ def test_spans_that_go_elsewhere_leave_turnlogs_own(instrumented: Recorder, mode
 
 
 @needs_spans
-def test_a_client_of_a_provider_that_shares_our_processor_is_not_counted_twice(
-    instrumented: Recorder, model: Any
-) -> None:
+def test_a_client_of_a_provider_that_shares_our_processor_is_not_counted_twice(instrumented: Recorder, model: Any) -> None:
     earlier = TracerProvider()
     earlier.add_span_processor(instrumented)
     model.script[:] = [CALLING]

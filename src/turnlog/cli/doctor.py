@@ -6,6 +6,7 @@ It only looks: nothing is loaded, created or repaired. It answers without a stor
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -34,6 +35,8 @@ _VARIABLES = {
     "TURNLOG_LOAD_INTERVAL": "load_interval",
     "TURNLOG_ROTATE_MB": "rotate_bytes",
     "TURNLOG_PATIENCE": "patience",
+    "TURNLOG_OBSERVE": "observe",
+    "TURNLOG_WATCH": "watch",
     "OTEL_TRACES_EXPORTER": "exporters",
 }
 
@@ -173,6 +176,8 @@ def _settings(settings: Settings) -> list[Setting]:
             shown = f"{value / 1024 / 1024:g}"
         elif name == "exporters":
             shown = ",".join(value)
+        elif name == "watch":
+            shown = os.pathsep.join(map(str, value))
         elif isinstance(value, bool):
             shown = "true" if value else "false"
         else:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from turnlog.derive.shell_commands import Command, touches_of
 from turnlog.derive.shell_words import CannotParse, Operator, Redirection, Word, split
-from turnlog.derive.touch import READ, WRITE, Disk, Elsewhere, Touch
+from turnlog.derive.touch import READ, WRITE, Disk, Elsewhere, Touch, tidy
 
 _LONGEST = 128 * 1024
 _DEEPEST = 4
@@ -53,10 +53,17 @@ class _Script:
         self._folder = folder
         self._disk = disk
         self._depth = depth
+        self._made: set[str] = set()
         self._outer: list[str | None] = []
         # What ends the construct that is being left out, innermost last.
         self._closers: list[str] = []
         self._in_alternative = False
+
+    def is_folder(self, path: str) -> bool:
+        return tidy(path) in self._made or self._disk.is_folder(path)
+
+    def text(self, path: str) -> str:
+        return self._disk.text(path)
 
     def run(self, text: str) -> None:
         if len(text) > _LONGEST or self._depth > _DEEPEST:
@@ -128,18 +135,20 @@ class _Script:
     def run_words(self, words: list[Word], redirections: list[Redirection], piped: bool = False) -> None:
         words = _unwrapped(words)
         name = posixpath.basename(words[0].text) if words and words[0].known else ""
-        command = Command(name, words[1:], redirections, self._folder, self._disk)
+        command = Command(name, words[1:], redirections, self._folder, self)
         if name == "cd" or name == "pushd":
             if not piped:
                 self._folder = command.folder_of(words[1:])
         elif name == "popd":
             self._folder = None
         elif name in _SHELLS and (script := _script_of(words[1:])) is not None:
-            inner = _Script(self._folder, self._disk, self._depth + 1)
+            inner = _Script(self._folder, self, self._depth + 1)
             inner.run(script)
             self.found += inner.found
         else:
-            self.found += touches_of(command)
+            found = touches_of(command)
+            self._made.update(tidy(touch.path) for touch in found if name == "mkdir")
+            self.found += found
         self.found += self._redirected(command)
 
     def _redirected(self, command: Command) -> list[Touch]:

@@ -9,7 +9,8 @@ from opentelemetry.trace import TracerProvider
 from turnlog import semconv
 from turnlog.instrument.anthropic import ANTHROPIC
 from turnlog.instrument.core import FrameworkStatus, Instrumentation
-from turnlog.instrument.langchain import LANGCHAIN, LANGGRAPH
+from turnlog.instrument.langchain import LANGCHAIN
+from turnlog.instrument.langgraph import LANGGRAPH
 from turnlog.instrument.openai import OPENAI
 
 if TYPE_CHECKING:

@@ -71,11 +71,12 @@ class Hook:
 
     A target may end in several names, `Client._request|request`: the first that this version of the framework has.
     Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that
-    streams on after the call has returned, and says whether it did.
+    streams on after the call has returned, and says whether it did. Without an operation the call is a commit by itself, and
+    `at_start` says which.
     """
 
     target: str
-    operation: GenAiOperation
+    operation: GenAiOperation | None
     at_start: Callable[[Call], Start | None] | None = None
     at_end: Callable[[Call, Any], Facts] | None = None
     collect: Callable[[Call], Collector] | None = None
@@ -278,14 +279,15 @@ def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
         return None
     account.calls += 1
     if hook.at_start is None:
-        return Scope(hook.operation, call)
-    start: Start | None = account.ask(hook.target, hook.at_start, call, default=Start(hook.operation.value))
+        return Scope(hook.operation, call) if hook.operation else None
+    least = Start(hook.operation.value) if hook.operation else None
+    start: Start | None = account.ask(hook.target, hook.at_start, call, default=least)
     run: Run | None = None if start is None else account.ask(hook.target, _begin_run, hook, account, call, start)
     return run
 
 
 def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | None:
-    name = start.attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, hook.operation.value)
+    name = start.attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, hook.operation.value) if hook.operation else ""
     outer = owner() if is_model_call(start.attributes) else None
     if outer is not None:
         outer.set({key: start.attributes.get(key) for key in _LENT})

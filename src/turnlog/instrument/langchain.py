@@ -1,4 +1,4 @@
-"""LangChain and LangGraph, through LangChain's own callbacks: agent runs, model calls and tool calls, no graph nodes.
+"""LangChain, and LangGraph's runs, through LangChain's own callbacks: agent runs, model calls and tool calls, no graph nodes.
 
 What callbacks cannot do, a few scopes around the framework's methods do: make an operation current while its code runs,
 and end it when the call is over without an end callback (cancelled, abandoned).
@@ -233,12 +233,4 @@ LANGCHAIN = Framework(
         *(Hook(f"langchain_core.tools.base:BaseTool.{name}", GenAiOperation.EXECUTE_TOOL) for name in ("run", "arun")),
     ),
     extensions=(Extension("langchain_core.tracers.context", _install),),
-)
-
-LANGGRAPH = Framework(
-    "langgraph",
-    requires="langgraph >= 1.2, < 2",
-    hooks=tuple(
-        Hook(f"langgraph.pregel.main:Pregel.{method}", GenAiOperation.INVOKE_AGENT) for method in ("stream", "astream")
-    ),
 )

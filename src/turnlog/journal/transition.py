@@ -1,4 +1,4 @@
-"""The row of a lifecycle commit that no traced program makes: `turnlog pause` or `close` append it to a journal of their own."""
+"""The row of a lifecycle commit that no traced program makes: `turnlog pause` or `close` append it to a journal of its own."""
 
 from __future__ import annotations
 

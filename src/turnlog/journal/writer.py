@@ -78,6 +78,12 @@ class JournalWriter:
         """Write down that a row could not be made, so that `turnlog doctor` can show it."""
         self.append(_loss_row(reason, 1))
 
+    def show_life(self) -> None:
+        """Make the file as young as now: its age is how long ago this process was last known to live, should it be killed."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._file >= 0:
+                os.utime(self._file)
+
     def close(self) -> None:
         with self._lock:
             if self._file >= 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SMALL = 64 * 1024
-_LARGEST_TEXT = 4 * 1024 * 1024
+LARGEST_TEXT = 4 * 1024 * 1024
 # A file system's clock ticks every few milliseconds: of a file written just before, only its content tells the difference.
 _FRESH_NS = 100_000_000
 _SKIPPED = frozenset(
@@ -36,8 +36,8 @@ class TooMany(Exception):
     pass
 
 
-def look_at(path: str) -> Look | None:
-    """None when there is nothing."""
+def look_at(path: str, *, precisely: bool = True) -> Look | None:
+    """None when there is nothing. `precisely`: so that also a change within the clock's next tick will show."""
     try:
         found = os.stat(path)  # noqa: PTH116 - a third of the time of a Path
     except OSError:
@@ -45,11 +45,11 @@ def look_at(path: str) -> Look | None:
             found = os.lstat(path)
         except OSError:
             return None
-    return _look(path, found)
+    return _look(path, found, precisely)
 
 
-def _look(path: str, found: os.stat_result) -> Look:
-    is_fresh = time.time_ns() - found.st_mtime_ns < _FRESH_NS
+def _look(path: str, found: os.stat_result, precisely: bool) -> Look:
+    is_fresh = precisely and time.time_ns() - found.st_mtime_ns < _FRESH_NS
     digest = _digest(path) if is_fresh and stat.S_ISREG(found.st_mode) and found.st_size <= _SMALL else b""
     return Look(found.st_size, found.st_mtime_ns, found.st_ino, stat.S_ISDIR(found.st_mode), digest)
 
@@ -68,11 +68,11 @@ def is_moved(before: Look, after: Look, told: bool) -> bool:
     return same_file or same_state if told else same_file and same_state
 
 
-def text_of(path: str, most: int = _LARGEST_TEXT) -> str | None:
+def text_of(path: str) -> str | None:
     """What a file holds, as the text that a tool would have declared. Bytes that are no text keep their difference."""
     try:
         found = os.stat(path)  # noqa: PTH116
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_TEXT:
             return None
         data = Path(path).read_bytes()
     except OSError:
@@ -83,12 +83,12 @@ def text_of(path: str, most: int = _LARGEST_TEXT) -> str | None:
         return data.decode("latin-1")
 
 
-def look_below(folders: Iterable[str], most: int, without: str) -> dict[str, Look]:
+def look_below(folders: Iterable[str], most: int, without: str, *, precisely: bool) -> dict[str, Look]:
     """Every file below the folders, links not followed. Raises TooMany beyond `most`."""
     found: dict[str, Look] = {}
     for entry in _walk(list(folders), without):
         try:
-            found[entry.path] = _look(entry.path, entry.stat(follow_symlinks=False))
+            found[entry.path] = _look(entry.path, entry.stat(follow_symlinks=False), precisely)
         except OSError:
             continue
         if len(found) > most:

@@ -6,6 +6,7 @@ a number. It takes no lock, because events happen inside locked code too, and it
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -29,6 +30,7 @@ _NOT_FILES = ("/proc/", "/dev/", "/sys/")
 class RunningCall:
     """A tool call that runs in this process, and the files that it has to do with."""
 
+    owner: object
     key: tuple[int, int]
     cwd: str
     above: RunningCall | None
@@ -121,6 +123,7 @@ def _install() -> None:
     global _installed
     if not _installed:
         _installed = True
+        os.register_at_fork(after_in_child=forget)
         sys.addaudithook(_hook)
 
 
@@ -129,10 +132,8 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         return
     note = _EVENTS.get(event)
     if note is not None:
-        try:
+        with contextlib.suppress(Exception):
             note(arguments)
-        except Exception:  # noqa: BLE001, S110 - it would become the application's exception
-            pass
 
 
 def _open(arguments: Sequence[Any]) -> None:
@@ -157,7 +158,7 @@ def _remove(arguments: Sequence[Any]) -> None:
 def _rename(arguments: Sequence[Any]) -> None:
     source, target, source_folder, target_folder = arguments
     noted = _note((source, source_folder), (target, target_folder))
-    if noted is not None:
+    if noted is not None and len(noted[1]) == 2:
         call, (old, new) = noted
         call.moved[new] = call.moved.get(old, old)
 
@@ -187,9 +188,7 @@ def _note(*places: tuple[Any, ...]) -> tuple[RunningCall, list[str]] | None:
     """Remember what is at the places before the event happens."""
     if quiet.on or (call := _whose()) is None:
         return None
-    paths = [_absolute(*place) for place in places]
-    if not all(paths) or all(_is_ignored(call, path) for path in paths):
-        return None
+    paths = [path for place in places if (path := _absolute(*place)) and not _is_ignored(call, path)]
     for path in paths:
         if path in call.seen:
             continue

@@ -14,7 +14,7 @@ from typing import Any
 
 from turnlog.content import ContentPolicy
 from turnlog.derive.files import Observed, declared_touches, place
-from turnlog.derive.touch import CREATE, DELETE, RENAME, WRITE, Touch
+from turnlog.derive.touch import CREATE, DELETE, LIST, RENAME, WRITE, Touch
 from turnlog.observe import hook
 from turnlog.observe.disk import Look, TooMany, has_changed, is_moved, look_at, look_below, text_of
 from turnlog.observe.hook import RunningCall
@@ -37,8 +37,8 @@ class Observer:
         self._level = settings.observe
         self._policy = policy
         self._lose = lose
-        self._folders = tuple(str(folder.absolute()) for folder in settings.watch)
-        self._own = str(settings.directory.absolute())
+        self._folders = tuple(os.path.abspath(folder) for folder in settings.watch)  # noqa: PTH100
+        self._own = os.path.abspath(settings.directory)  # noqa: PTH100
         library = sysconfig.get_paths()
         self._ignored = (self._own + "/", library["stdlib"] + "/", library["platstdlib"] + "/")
         self._complaints: set[str] = set()
@@ -69,18 +69,19 @@ class Observer:
         return found or here
 
     def close(self) -> None:
-        for key in list(hook.running):
-            hook.leave(key)
+        for key, call in list(hook.running.items()):
+            if call.owner is self:
+                hook.leave(key)
 
     def _begin(self, key: Key, parent: int, tool: str, arguments: Any, has_context: bool) -> None:
         call = RunningCall(
-            key, _cwd(), hook.call_of(parent), self._ignored, reads=self._level is Observe.ALL, has_context=has_context
+            self, key, _cwd(), hook.call_of(parent), self._ignored, reads=self._level is Observe.ALL, has_context=has_context
         )
         if arguments is not None:
             call.declared = tuple(declared_touches(tool, arguments, _Here(call.cwd)))
             for path in _modified(call.declared):
                 call.before[_resolve(path, call.cwd)] = look_at(_resolve(path, call.cwd))
-        call.below = self._look_below()
+        call.below = self._look_below(precisely=True)
         if len(hook.running) >= _MOST_RUNNING:
             # Only spans that never end pile up like this.
             hook.leave(next(iter(hook.running)))
@@ -89,16 +90,16 @@ class Observer:
     def _end(self, call: RunningCall) -> Observed:
         others = list(hook.running.values())
         before = {**self._changed_below(call), **call.before}
-        after = {path: look_at(path) for path in before}
+        after = {path: look_at(path, precisely=False) for path in before}
         changed = {
             path: look
             for path, look in before.items()
-            if _differs(path, look, after[path]) and (path in call.seen or not _is_of_another(path, others))
+            if _differs(path, look, after[path]) and (path in call.seen or not _is_of_another(path, call, others))
         }
         here = Observed(cwd=call.cwd, home=_home())
         touches = [*self._touches(call, changed, after, here), *_reads(call, changed, here)]
         for other in others:
-            _tell(other, call, changed, after)
+            _tell(other, call, changed)
         if call.left_out:
             self._complain("files of one tool call beyond 2,000", call.left_out)
         return here._replace(touches=tuple(touches), declared=call.declared)
@@ -114,8 +115,8 @@ class Observer:
                 if path not in sources.values():
                     yield _touch(DELETE, path, here)
                 continue
-            room -= now.size
-            text = None if now.is_folder or room < 0 else text_of(path)
+            text = None if now.is_folder or now.size > room else text_of(path)
+            room -= 0 if text is None else now.size
             value = "" if text is None else self._policy.hash(text)
             if path in sources:
                 source = place(sources[path], here)
@@ -123,11 +124,11 @@ class Observer:
             else:
                 yield _touch(CREATE if before is None else WRITE, path, here)._replace(value=value)
 
-    def _look_below(self) -> dict[str, Look] | None:
+    def _look_below(self, *, precisely: bool) -> dict[str, Look] | None:
         if not self._folders:
             return None
         try:
-            return look_below(self._folders, _MOST_WATCHED, self._own)
+            return look_below(self._folders, _MOST_WATCHED, self._own, precisely=precisely)
         except TooMany:
             self._complain(f"more than {_MOST_WATCHED:,} files in TURNLOG_WATCH: not watched")
             return None
@@ -136,7 +137,7 @@ class Observer:
         """What changed in the watched folders, if no other call could have done it."""
         if call.below is None or not call.is_alone:
             return {}
-        now = self._look_below()
+        now = self._look_below(precisely=False)
         if now is None:
             return {}
         before = call.below
@@ -191,37 +192,38 @@ def _differs(path: str, before: Look | None, after: Look | None) -> bool:
     return has_changed(path, before, after)
 
 
-def _is_of_another(path: str, others: list[RunningCall]) -> bool:
+def _is_of_another(path: str, call: RunningCall, others: list[RunningCall]) -> bool:
     """Whether a call that still runs was seen to change it: then it is not known that this one did as well."""
-    return any(path in other.seen for other in others)
+    return any(path in other.seen and not call.is_within(other) for other in others)
 
 
 def _sources(call: RunningCall, changed: dict[str, Look | None], after: dict[str, Look | None]) -> dict[str, str]:
     """Where a file was moved to, and from where."""
     gone = {path: look for path, look in changed.items() if look is not None and after[path] is None}
-    told = {
-        _resolve(touch.path, call.cwd): _resolve(touch.renamed_from, call.cwd)
-        for touch in call.declared or ()
-        if touch.renamed_from
-    }
-    told |= call.moved
+    told = {_resolve(touch.path, call.cwd): _resolve(touch.renamed_from, call.cwd) for touch in _renamed(call)} | call.moved
     found: dict[str, str] = {}
-    for path in changed:
+    for path, before in changed.items():
         now = after[path]
         if now is None:
             continue
         source = told.get(path, "")
         if source in gone and is_moved(gone[source], now, told=True):
             found[path] = source
-        elif changed[path] is None:
-            found |= {path: other for other, look in gone.items() if is_moved(look, now, told=False) and not look.is_folder}
+        elif before is None and not now.is_folder:
+            source = next((other for other, look in gone.items() if is_moved(look, now, told=False)), "")
+            if source:
+                found[path] = source
     return found
 
 
+def _renamed(call: RunningCall) -> Iterator[Touch]:
+    return (touch for touch in call.declared or () if touch.renamed_from)
+
+
 def _reads(call: RunningCall, changed: dict[str, Look | None], here: Observed) -> Iterator[Touch]:
-    for path, action in call.looked.items():
-        found = None if path in changed else look_at(path)
-        if found is not None and found.is_folder == (action == "list"):
+    for path, action in list(call.looked.items()):
+        found = None if path in changed else look_at(path, precisely=False)
+        if found is not None and found.is_folder == (action == LIST):
             yield _touch(action, path, here)
 
 
@@ -229,10 +231,10 @@ def _touch(action: str, path: str, here: Observed) -> Touch:
     return Touch(action, place(path, here), evidence=FileEvidence.OBSERVED)
 
 
-def _tell(other: RunningCall, ended: RunningCall, changed: dict[str, Look | None], after: dict[str, Look | None]) -> None:
+def _tell(other: RunningCall, ended: RunningCall, changed: dict[str, Look | None]) -> None:
     """What an ended call did is no longer news for those that still run; only for one that contains it, if declared."""
     for path in changed:
-        look = after[path]
+        look = look_at(path)
         if other.below is not None:
             if look is None:
                 other.below.pop(path, None)
