@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from turnlog import queries
@@ -37,6 +39,19 @@ def run(
 
 def run_code(code: str, directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return run(sys.executable, "-c", code, directory=directory, **more)
+
+
+@contextmanager
+def running_code(code: str, directory: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+    """A program that runs meanwhile, and is killed if it still does."""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, env=environment(directory, **more), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
 
 
 def run_zero_code(program: str, directory: Path, exporters: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from programs import running_code
 from turnlog import queries
 from turnlog.settings import Settings
 
@@ -56,7 +52,7 @@ with turnlog.session("doomed"), turnlog.turn("please run the tests"):
     ids=["kill -9", "os._exit", "SIGTERM", "uncaught exception", "normal exit"],
 )
 def test_every_tool_call_that_returned_is_a_commit(ending: str, exit_code: int, tmp_path: Path) -> None:
-    with _program(_TOOL_CALLS + ending, tmp_path) as program:
+    with running_code(_TOOL_CALLS + ending, tmp_path) as program:
         program.communicate(timeout=60)
     assert program.returncode == exit_code
     assert _tool_commits(tmp_path) == [
@@ -65,7 +61,7 @@ def test_every_tool_call_that_returned_is_a_commit(ending: str, exit_code: int, 
 
 
 def test_a_tool_in_flight_is_seen_from_outside_and_interrupted_once_its_process_died(tmp_path: Path) -> None:
-    with _program(_ENDLESS_TOOL, tmp_path) as program:
+    with running_code(_ENDLESS_TOOL, tmp_path) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "running\n"
         while_it_lives = _tool_commits(tmp_path)
@@ -73,18 +69,6 @@ def test_a_tool_in_flight_is_seen_from_outside_and_interrupted_once_its_process_
         program.communicate(timeout=60)
     assert while_it_lives == [("run_tests", "in_flight", '{"suite":"all"}')]
     assert _tool_commits(tmp_path) == [("run_tests", "interrupted", '{"suite":"all"}')]
-
-
-@contextmanager
-def _program(code: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
-    env = {**os.environ, "TURNLOG_DIR": str(directory)}
-    with subprocess.Popen(
-        [sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as program:
-        try:
-            yield program
-        finally:
-            program.kill()
 
 
 def _tool_commits(directory: Path) -> list[tuple[str, str, str]]:

@@ -15,7 +15,7 @@ from programs import ROOT, environment
 SOURCE = ROOT / "src" / "turnlog"
 
 LAYERS = (
-    ("semconv", "settings", "errors", "transitions"),
+    ("semconv", "settings", "errors", "transitions", "trusted"),
     ("content",),
     ("operation", "identity", "span_attributes"),
     ("derive",),
@@ -24,6 +24,7 @@ LAYERS = (
     ("processor", "ingest"),
     ("store",),
     ("queries",),
+    ("brief",),
     ("instrument",),
     ("manual", "lifecycle"),
     ("runtime", "exporter"),
@@ -32,19 +33,34 @@ LAYERS = (
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 
 # Beyond the order: who must not know whom although it comes later.
-TRACING = {"operation", "identity", "derive", "observe", "conversation", "processor", "ingest", "instrument", "manual", "lifecycle", "runtime", "exporter"}
+TRACING = {
+    "operation",
+    "identity",
+    "derive",
+    "observe",
+    "conversation",
+    "processor",
+    "ingest",
+    "instrument",
+    "manual",
+    "lifecycle",
+    "runtime",
+    "exporter",
+}
 STRANGERS = {
     "derive": {"operation", "identity"},
     "journal": {"operation", "identity", "derive"},
     "store": TRACING | {"content"},
     "queries": TRACING | {"content"},
+    "brief": TRACING | {"content"},
     "cli": TRACING,
     "instrument": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
     "manual": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
     "lifecycle": {"derive", "journal", "processor", "ingest", "store", "queries"},
 }
 # The joint that OpenTelemetry's entry point needs: it is loaded by name and brings the runtime up.
-ALLOWED = {("instrument.entry_points", "runtime"), ("cli.doctor", "instrument")}
+# A briefing without a session is about that of the enclosing `with turnlog.session(...)`.
+ALLOWED = {("instrument.entry_points", "runtime"), ("cli.doctor", "instrument"), ("brief", "identity")}
 
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {
@@ -122,6 +138,7 @@ def loaded_by(module: str) -> set[str]:
     [
         ("turnlog", {"opentelemetry", "duckdb", "orjson", "wrapt"}),
         ("turnlog.queries", {"opentelemetry", "wrapt"}),
+        ("turnlog.brief", {"opentelemetry", "duckdb", "wrapt"}),
         ("turnlog.store.loader", {"opentelemetry", "wrapt"}),
         ("turnlog.cli", {"opentelemetry", "duckdb", "wrapt"}),
         ("turnlog.runtime", {"duckdb", "langchain", "openai"}),

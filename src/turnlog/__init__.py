@@ -10,10 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from turnlog.brief import briefing
     from turnlog.errors import IllegalTransition, TurnlogError
     from turnlog.lifecycle import session
-    from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn
+    from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn, verify
     from turnlog.runtime import init, shutdown
+    from turnlog.trusted import distrust, trust
 
 __version__ = "0.1.0"
 
@@ -23,14 +25,18 @@ _HOMES = {
     "ToolError": "manual",
     "ToolResult": "manual",
     "TurnlogError": "errors",
+    "briefing": "brief",
     "decide": "manual",
+    "distrust": "trusted",
     "init": "runtime",
     "note": "manual",
     "pending": "manual",
     "session": "lifecycle",
     "shutdown": "runtime",
     "tool": "manual",
+    "trust": "trusted",
     "turn": "manual",
+    "verify": "manual",
 }
 
 __all__ = [
@@ -39,14 +45,18 @@ __all__ = [
     "ToolError",
     "ToolResult",
     "TurnlogError",
+    "briefing",
     "decide",
+    "distrust",
     "init",
     "note",
     "pending",
     "session",
     "shutdown",
     "tool",
+    "trust",
     "turn",
+    "verify",
 ]
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from turnlog.settings import Capture, Settings
+from turnlog.trusted import Trust
 
 SUMMARY_LIMIT = 240
 BLOB_LIMIT = 4 * 1024 * 1024
@@ -89,13 +90,14 @@ class Blob(NamedTuple):
 
 
 class ContentPolicy:
-    """What may be kept of a value, for one process's settings."""
+    """What may be kept of a value, and whose values are trusted, for one process's settings."""
 
-    __slots__ = ("_key", "capture", "on_spans")
+    __slots__ = ("_key", "capture", "on_spans", "trust")
 
     def __init__(self, settings: Settings) -> None:
         self.capture = settings.capture
         self.on_spans = settings.content_on_spans
+        self.trust = Trust(settings.trust, settings.distrust)
         self._key = settings.hash_key.encode()
 
     def hash(self, value: object) -> str:

@@ -42,6 +42,11 @@ def session(id: str | int | None = None) -> Iterator[str]:
         _explicit.reset(token)
 
 
+def current_session() -> str:
+    """The session that the enclosing `with turnlog.session(...)` names; empty outside of one."""
+    return _explicit.get()
+
+
 class Turn:
     """One input to the agent until its answer, as one process sees it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +21,18 @@ import wrapt  # type: ignore[import-untyped, unused-ignore]
 from opentelemetry.trace import format_span_id
 
 from turnlog import semconv
-from turnlog.content import as_text
+from turnlog.content import ContentPolicy, as_text
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.drivers import driver_for
 from turnlog.operation import Operation, error_type
-from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation
+from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, Tier
+from turnlog.settings import read_settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+VERIFY = "verify"
+_ADDRESS = re.compile(r"(?:hmac-)?sha256:[0-9a-f]{64}|[0-9a-f]{16}")
 _account = Account("turnlog")
 
 
@@ -85,6 +89,23 @@ def pending(action: object, *, key: str = "") -> PendingAction:
     handle = PendingAction(key or _key_of(action), action)
     _record_change("pending", DeltaOp.SET, EntryKind.PENDING, handle.key, action)
     return handle
+
+
+def verify(*content: object, by: str = "") -> None:
+    """Record that content was checked: it is unverified no more, wherever in the store it appears.
+
+    Give what a tool returned, its hash (`sha256:…`), or the id of the commit that brought it.
+    """
+
+    def record() -> None:
+        policy = ContentPolicy(read_settings())
+        said = f"verified by {by}" if by else "verified"
+        checked = {"op": DeltaOp.SET, "kind": EntryKind.SOURCE, "action": VERIFY, "value": said, "tier": Tier.DURABLE}
+        keys = [each if isinstance(each, str) and _ADDRESS.fullmatch(each) else policy.hash(each) for each in content]
+        _record("verify", CommitKind.NOTE, {semconv.COMMIT_DELTA: [{**checked, "key": key} for key in keys]})
+
+    if content:
+        _account.ask("verify", record)
 
 
 @dataclass(frozen=True, slots=True)

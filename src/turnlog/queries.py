@@ -6,6 +6,8 @@ Rows come back as NamedTuples whose fields are the columns of the view, so that 
 from __future__ import annotations
 
 import contextlib
+import posixpath
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,18 +20,22 @@ from turnlog.settings import Settings
 from turnlog.store import Store
 from turnlog.store.loader import LoadReport, load
 
+_MOST_TELLING = ["fact", "decision", "pending", "file", "source", "tool", "result", "message"]
 Row = TypeVar("Row", bound=tuple[Any, ...])
 Database = duckdb.DuckDBPyConnection
 
 
 class Session(NamedTuple):
     session_id: str
+    status: str
+    pinned: bool
     agent: str
     started_at: datetime
     last_active_at: datetime
     turns: int
     commits: int
     failures: int
+    in_flight: int
     tokens_in: int
     tokens_out: int
     spans: int
@@ -73,6 +79,9 @@ class Commit(NamedTuple):
     tool_call_id: str
     trace_id: str
     span_id: str
+    lifecycle_state: str
+    pause_reason: str
+    pinned: str
 
 
 class Entry(NamedTuple):
@@ -94,12 +103,71 @@ class Pending(NamedTuple):
     action_id: str
     action: str
     commit_id: str
+    since_at: datetime
+    ran_ms: float
+
+
+class Transition(NamedTuple):
+    session_id: str
+    turn: int
+    changed_at: datetime
+    state: str
+    previous_state: str
+    reason: str
+    pinned: str
+    effect: str
+    commit_id: str
+
+
+class Eviction(NamedTuple):
+    session_id: str
+    turn: int
+    commit_id: str
+    evicted_at: datetime
+    kind: str
+    key: str
+    summary: str
+    role: str
+    tool: str
+    introduced_in: int
+    reason: str
+    tier: str
+    lineage: str
+
+
+class OutOfContext(NamedTuple):
+    kind: str
+    key: str
+    summary: str
+    role: str
+    tool: str
+    introduced_in: int
+    turn: int
+    reason: str
+    tier: str
+    commit_id: str
+    evicted_at: datetime
+
+
+class Message(NamedTuple):
+    position: int
+    role: str
+    key: str
+    summary: str
+    tool: str
+    tool_call_id: str
+    turn: int
+    source_commit: str
+    message_hash: str
+    lineage: str
+    commit_id: str
 
 
 class ModifiedFile(NamedTuple):
     path: str
     last_action: str
     evidence: str
+    renamed_from: str
     turn: int
     modifications: int
     tool: str
@@ -107,11 +175,32 @@ class ModifiedFile(NamedTuple):
     changed_at: datetime
 
 
+class FileChange(NamedTuple):
+    path: str
+    action: str
+    evidence: str
+    renamed_from: str
+    renamed_to: str
+    content_hash: str
+    changed_at: datetime
+    session_id: str
+    turn: int
+    commit_id: str
+    tool: str
+    input_summary: str
+    outcome: str
+    decision_commit_id: str
+    choice: str
+    reason: str
+    model: str
+
+
 class Touched(NamedTuple):
     kind: str
     key: str
     last_action: str
     evidence: str
+    renamed_from: str
     turn: int
     touches: int
     tool: str
@@ -159,6 +248,135 @@ class Failed(NamedTuple):
     duration_ms: float
 
 
+class Retry(NamedTuple):
+    """A further attempt of a turn or of a tool call, beside the original."""
+
+    session_id: str
+    kind: str
+    attempt: int
+    original_turn: int
+    original_commit_id: str
+    turn: int
+    commit_id: str
+    tool: str
+    original_outcome: str
+    outcome: str
+    original_tokens_in: int
+    tokens_in: int
+    original_tokens_out: int
+    tokens_out: int
+    original_duration_ms: float
+    duration_ms: float
+
+
+class TurnAttempt(NamedTuple):
+    session_id: str
+    turn: int
+    attempt: int
+    attempts: int
+    original_turn: int
+    outcome: str
+    tokens_in: int
+    tokens_out: int
+    duration_ms: float
+
+
+class RetryStep(NamedTuple):
+    step: int
+    commit_a: str
+    commit_b: str
+    kind_a: str
+    kind_b: str
+    tool_a: str
+    tool_b: str
+    input_hash_a: str
+    input_hash_b: str
+    output_hash_a: str
+    output_hash_b: str
+    choice_a: str
+    choice_b: str
+    outcome_a: str
+    outcome_b: str
+    error_a: str
+    error_b: str
+    model_a: str
+    model_b: str
+    parameters_a: str
+    parameters_b: str
+    same: bool
+    same_context: bool
+    same_request: bool
+
+
+class Divergence(NamedTuple):
+    step: int
+    cause: str
+    commit_a: str
+    commit_b: str
+    outcome_a: str
+    outcome_b: str
+
+
+class RetryDiff(NamedTuple):
+    """Two attempts of one turn, the earlier one first, step by step to where they part and beyond."""
+
+    session_id: str
+    attempts: list[TurnAttempt]
+    steps: list[RetryStep]
+    divergence: Divergence | None
+
+
+class Source(NamedTuple):
+    session_id: str
+    turn: int
+    commit_id: str
+    source_kind: str
+    verified: str
+    verification: str
+    tool: str
+    content_hash: str
+    summary: str
+
+
+class Built(NamedTuple):
+    """A commit that is built on a source. `how`: the source was in the context, or something derived from it."""
+
+    session_id: str
+    source_commit: str
+    source_tool: str
+    source_turn: int
+    commit_id: str
+    turn: int
+    turns_later: int
+    kind: str
+    tool: str
+    decision_commit: str
+    how: str
+    path: str
+
+
+class InContext(NamedTuple):
+    decision_commit: str
+    position: int
+    role: str
+    source_kind: str
+    verified: str
+    source_commit: str
+    tool: str
+    turn: int
+    summary: str
+    message_hash: str
+
+
+class Why(NamedTuple):
+    """A commit, the model call that decided on it (None when none is known), what that saw and on what it is built."""
+
+    commit: Commit
+    decision: Commit | None
+    context: list[InContext]
+    built_on: list[Built]
+
+
 class Loss(NamedTuple):
     reason: str
     lost: int
@@ -204,6 +422,10 @@ def sessions(db: Database, limit: int = 20) -> list[Session]:
     return _rows(db, Session, "from sessions order by last_active_ns desc limit ?", [limit])
 
 
+def session_of(db: Database, session: str) -> Session:
+    return _rows(db, Session, "from sessions where session_id = ?", [session])[0]
+
+
 def find_session(db: Database, prefix: str = "") -> str:
     """The session that a unique prefix of its id names; without one, the newest."""
     if not prefix:
@@ -246,13 +468,14 @@ def last_turn(db: Database, session: str) -> int:
 def log(
     db: Database, session: str, *, limit: int = 20, turn: int = 0, tool: str = "", failed: bool = False, kind: str = ""
 ) -> list[Commit]:
-    """The commit log, newest first."""
+    """The commit log, newest first; without what was said before the first turn."""
     return _rows(
         db,
         Commit,
         """
         from commits
         where session_id = $session
+          and turn > 0
           and ($turn = 0 or turn = $turn)
           and ($tool = '' or tool = $tool)
           and ($kind = '' or kind = $kind)
@@ -302,8 +525,74 @@ def state(db: Database, session: str, turn: int = 0) -> list[Entry]:
     )
 
 
-def pending(db: Database, session: str) -> list[Pending]:
-    return _rows(db, Pending, "from pending_actions where session_id = ? order by turn, action_id", [session])
+def pending(db: Database, session: str, now_ns: int | None = None) -> list[Pending]:
+    """Open work, oldest first. What runs has run until now."""
+    return _rows(
+        db,
+        Pending,
+        """
+        from (
+            select
+                * replace (case when status = 'in_flight' then greatest($now - since_ns, 0) / 1e6 else ran_ms end as ran_ms),
+                make_timestamp(since_ns // 1000) as since_at
+            from pending_actions
+            where session_id = $session
+        )
+        order by turn, since_ns, action_id
+        """,
+        {"session": session, "now": time.time_ns() if now_ns is None else now_ns},
+    )
+
+
+def lifecycle(db: Database, session: str) -> list[Transition]:
+    """What was said of the session's lifecycle, newest first."""
+    return _rows(db, Transition, "from lifecycle where session_id = ? order by changed_ns desc", [session])
+
+
+def evictions(db: Database, session: str, *, turn: int = 0, tool: str = "", limit: int = 20) -> list[Eviction]:
+    """What left the model's context with the last commits that took something from it, newest first."""
+    return _rows(
+        db,
+        Eviction,
+        """
+        from (
+            select *, dense_rank() over (order by left_ns desc, commit_id) as nth
+            from evictions
+            where session_id = $session
+              and ($turn = 0 or turn = $turn)
+              and ($tool = '' or tool = $tool)
+        )
+        where nth <= $limit
+        order by nth, list_position($kinds, kind), introduced_in, sequence, key
+        """,
+        {"session": session, "turn": turn, "tool": tool, "limit": limit, "kinds": _MOST_TELLING},
+    )
+
+
+def out_of_context(db: Database, session: str, turn: int = 0) -> list[OutOfContext]:
+    """What the model could see once and no longer can, now or after a turn: the most telling kinds first, the newest first."""
+    return _rows(
+        db,
+        OutOfContext,
+        "from out_of_context($session, $turn) order by list_position($kinds, kind), introduced_in desc, left_ns desc, key",
+        {"session": session, "turn": turn or last_turn(db, session), "kinds": _MOST_TELLING},
+    )
+
+
+def last_model_turn(db: Database, session: str) -> int:
+    """The last turn with a model call whose context is known; 0 when there is none."""
+    turns = "select coalesce(max(turn), 0) from commits where session_id = ? and lineage <> ''"
+    return int(db.execute(turns, [session]).fetchall()[0][0])
+
+
+def context(db: Database, session: str, turn: int) -> list[Message]:
+    """What the model could see in a turn's last call, in order."""
+    return _rows(db, Message, "from context_at(?, ?) order by position", [session, turn])
+
+
+def unresolved_failures(db: Database, session: str) -> list[Failed]:
+    """Calls that failed and have not succeeded since, newest first."""
+    return _rows(db, Failed, "from unresolved_failures where session_id = ? order by failed_ns desc", [session])
 
 
 def files_modified(db: Database, session: str, last_turns: int) -> list[ModifiedFile]:
@@ -312,6 +601,34 @@ def files_modified(db: Database, session: str, last_turns: int) -> list[Modified
 
 def working_set(db: Database, session: str, last_turns: int) -> list[Touched]:
     return _rows(db, Touched, "from working_set(?, ?) order by turn desc, changed_at desc, key", [session, last_turns])
+
+
+def blame(db: Database, path: str, folder: str = "") -> list[FileChange]:
+    """Who changed a file, in any session, newest first, also under its earlier names. `folder`: what `path` is relative to."""
+    found = [
+        _rows(db, FileChange, "from blame(?) order by changed_ns desc, sequence desc", [key]) for key in _keys(db, path, folder)
+    ]
+    return sorted((row for rows in found for row in rows), key=lambda row: row.changed_at, reverse=True)
+
+
+def _keys(db: Database, path: str, folder: str) -> list[str]:
+    """The entries that a path names: written in one way or the other, else as the end of a longer one."""
+    whole = posixpath.normpath(posixpath.join(folder, path))
+    names = [posixpath.normpath(path), whole, posixpath.relpath(whole, folder) if folder else whole]
+    changed = "from entries where kind = 'file' and action in ('create', 'write', 'delete', 'rename')"
+    found = db.execute(f"select distinct key {changed} and list_contains($names, key)", {"names": names}).fetchall()
+    if not found:
+        ending = "/" + names[0].lstrip("/")
+        found = db.execute(f"select distinct key {changed} and ends_with(key, $ending)", {"ending": ending}).fetchall()
+    if len(found) == 1 or any(key in names for (key,) in found):
+        return [str(key) for (key,) in found]
+    if found:
+        raise NotFound(f"{path!r} names several files: {_some(sorted(key for (key,) in found))}. Give more of the path.")
+    near = db.execute(
+        f"select key {changed} group by key order by jaro_winkler_similarity(key, $path) desc, key limit 3", {"path": names[0]}
+    ).fetchall()
+    hint = f"Nearest: {_some([key for (key,) in near])}." if near else "No change of a file has been recorded yet."
+    raise NotFound(f"no session has changed {path!r}. {hint}")
 
 
 def diff(db: Database, session: str, turn_a: int, turn_b: int) -> TurnDiff:
@@ -328,6 +645,130 @@ def diff(db: Database, session: str, turn_a: int, turn_b: int) -> TurnDiff:
         _rows(db, Difference, "from turn_diff(?, ?, ?) order by kind, change, key", [session, turn_a, turn_b]),
         _rows(db, Decided, "from decisions where session_id = ? and turn > ? and turn <= ? order by turn, decided_ns", between),
         _rows(db, Failed, "from failures where session_id = ? and turn > ? and turn <= ? order by turn, failed_ns", between),
+    )
+
+
+def retries(db: Database, session: str) -> list[Retry]:
+    return _rows(db, Retry, "from retries where session_id = ? order by turn, kind, attempt, commit_id", [session])
+
+
+def retry_diff(db: Database, session: str, turn: int = 0, *, attempt: int = 0, second: int | None = None) -> RetryDiff:
+    """An attempt of a turn against its original, against another attempt by its number, or against that of a second turn.
+
+    Without a turn: the newest that is a retry. The original itself is compared with its newest attempt.
+    """
+    ran_again = _rows(
+        db, TurnAttempt, "from turn_attempts where session_id = ? and attempts > 1 order by original_turn, attempt", [session]
+    )
+    turn = turn or max((row.turn for row in ran_again if row.attempt > 1), default=0)
+    chosen = next((row for row in ran_again if row.turn == turn), None)
+    if chosen is None:
+        named = f"turn {turn} of session {session} was run once only" if turn else f"session {session} ran every turn once only"
+        raise NotFound(f"{named}. {_turns_with_retries(ran_again)}".rstrip())
+    siblings = [row for row in ran_again if row.original_turn == chosen.original_turn and row != chosen]
+    wanted = attempt or (1 if chosen.attempt > 1 else chosen.attempts)
+    other = next((row for row in siblings if (row.attempt == wanted if second is None else row.turn == second)), None)
+    if other is None:
+        others = ", ".join(f"attempt {row.attempt} (turn {row.turn})" for row in siblings)
+        raise NotFound(f"turn {turn} is attempt {chosen.attempt} of {chosen.attempts}. Compare it with {others}.")
+    pair = sorted((chosen, other), key=lambda row: row.attempt)
+    sides = [session, pair[0].turn, pair[1].turn]
+    parted = _rows(db, Divergence, "from first_divergence(?, ?, ?)", sides)
+    return RetryDiff(
+        session,
+        pair,
+        _rows(db, RetryStep, "from retry_steps(?, ?, ?) order by step", sides),
+        parted[0] if parted else None,
+    )
+
+
+def _turns_with_retries(attempts: list[TurnAttempt]) -> str:
+    again: dict[int, list[str]] = {}
+    for row in attempts:
+        again.setdefault(row.original_turn, []).append(str(row.turn))
+    named = [f"{first} (again in {', '.join(later)})" for first, *later in again.values()]
+    return f"Turns with retries: {_some(named)}." if named else ""
+
+
+def unverified(db: Database, session: str) -> list[Source]:
+    """What the session took in from outside and nobody has vouched for."""
+    return _rows(db, Source, "from sources where session_id = ? and verified = 'false' order by at_ns, commit_id", [session])
+
+
+def find_sources(db: Database, name: str, session: str) -> list[Source]:
+    """What a beginning of a commit's id names, in any session, or one of a content hash or an address, in this session."""
+    named = db.execute(
+        "select session_id, commit_id from commits where starts_with(commit_id, ?) and kind in ('tool', 'decision')", [name]
+    ).fetchall()
+    if len(named) > 1:
+        raise NotFound(f"{name!r} names several commits: {_some([commit for _, commit in named])}. Give more of the id.")
+    own = "from sources where session_id = ? and commit_id = ? and source_kind not in ('operator', 'user_supplied')"
+    found = _rows(db, Source, own, named[0]) if named else []
+    found = found or _rows(
+        db,
+        Source,
+        """
+        from sources
+        where session_id = $session
+          and source_kind not in ('operator', 'user_supplied')
+          and (starts_with(content_hash, $name) or commit_id in (
+              select commit_id
+              from entries
+              where session_id = $session and kind = 'source' and action = 'fetch' and starts_with(key, $name)
+          ))
+        order by at_ns, commit_id
+        """,
+        {"session": session, "name": name},
+    )
+    if found:
+        return found
+    near = db.execute(
+        "select commit_id, tool from commits where session_id = ? and kind = 'tool' "
+        "order by jaro_winkler_similarity(commit_id, ?) desc, ended_ns desc limit 3",
+        [session, name],
+    ).fetchall()
+    hint = f"Nearest: {', '.join(f'{commit} ({tool})' for commit, tool in near)}." if near else "It has called no tool yet."
+    raise NotFound(f"session {session} has no result {name!r}, by commit, content hash or address. {hint}")
+
+
+def built_on(db: Database, source: Source) -> list[Built]:
+    """Everything that was decided or done with the source in mind, oldest first."""
+    return _rows(db, Built, "from taint_of(?, ?) order by at_ns, commit_id", [source.session_id, source.commit_id])
+
+
+def why(db: Database, commit: Commit) -> Why:
+    """What was in the context when a commit was decided, who decided it, and which unverified inputs it is built on."""
+    place = [commit.session_id, commit.commit_id]
+    seen = _rows(db, InContext, "from why(?, ?) order by position", place)
+    tainted = "from taint_of($session, '') where commit_id = $commit order by source_turn, source_commit"
+    return Why(
+        commit,
+        find_commit(db, seen[0].decision_commit) if seen else None,
+        seen,
+        _rows(db, Built, tainted, {"session": commit.session_id, "commit": commit.commit_id}),
+    )
+
+
+def commits(db: Database, session: str, ids: Sequence[str]) -> dict[str, Commit]:
+    rows = _rows(db, Commit, "from commits where session_id = ? and list_contains(?, commit_id)", [session, list(ids)])
+    return {commit.commit_id: commit for commit in rows}
+
+
+def files_by(db: Database, session: str, ids: Sequence[str]) -> list[Entry]:
+    """What the given commits did to files, oldest first; what they only read is left out."""
+    return _rows(
+        db,
+        Entry,
+        """
+        from entries
+        where session_id = $session
+          and kind = 'file'
+          and op <> 'evict'
+          and action not in ('read', 'list')
+          and list_contains($ids, commit_id)
+        order by changed_ns, sequence
+        """,
+        {"session": session, "ids": list(ids)},
     )
 
 

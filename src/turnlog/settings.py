@@ -39,6 +39,8 @@ class Settings:
     patience: float = 10.0
     observe: Observe = Observe.WRITES
     watch: tuple[Path, ...] = ()
+    trust: tuple[str, ...] = ()
+    distrust: tuple[str, ...] = ()
     exporters: tuple[str, ...] = ()
     exports_here: bool = False
     problems: tuple[str, ...] = ()
@@ -79,6 +81,8 @@ def read_settings() -> Settings:
         patience=_number("TURNLOG_PATIENCE", 10.0, problems),
         observe=_observe(problems),
         watch=tuple(Path(part).expanduser() for part in env.get("TURNLOG_WATCH", "").split(os.pathsep) if part.strip()),
+        trust=_names("TURNLOG_TRUST"),
+        distrust=_names("TURNLOG_DISTRUST"),
         exporters=_exporters(),
         exports_here="turnlog" in env.get("OTEL_TRACES_EXPORTER", "").replace(" ", "").split(","),
         problems=tuple(problems),
@@ -93,6 +97,10 @@ def _exporters() -> tuple[str, ...]:
     protocol = env.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or env.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "grpc"
     otlp = "otlp_proto_http" if protocol.startswith("http") else "otlp_proto_grpc"
     return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none", "turnlog"))
+
+
+def _names(variable: str) -> tuple[str, ...]:
+    return tuple(name for part in os.environ.get(variable, "").split(",") if (name := part.strip()))
 
 
 def _capture(problems: list[str]) -> Capture:

@@ -49,8 +49,8 @@ def prepare(session: str, after: LifecycleState) -> bool:
 
 
 def entered(session: str, state: object) -> None:
-    """A state was said, by the application or by a framework."""
-    if state in set(LifecycleState):
+    """A state was said, by the application or by a framework. That a session was entered (`open`) says nothing of its state."""
+    if state in set(LifecycleState) - {_OPEN}:
         _remember(session, LifecycleState(str(state)), worked=False)
 
 

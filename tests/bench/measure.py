@@ -31,9 +31,9 @@ class Block(NamedTuple):
 class Worker:
     """A child process that runs one program over and over, as many times as it is told."""
 
-    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, env: Mapping[str, str] | None = None, script: str = "programs.py") -> None:
         self._child = subprocess.Popen(
-            [sys.executable, str(HERE / "programs.py"), *arguments],
+            [sys.executable, str(HERE / script), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **(env or {})},

@@ -72,4 +72,5 @@ def plain(text: str) -> list[str]:
     text = re.sub(r"sha256:[0-9a-f]+", "HASH", text)
     text = re.sub(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,32}\b|\b[a-f]{7,12}\b", "ID", text)
     text = re.sub(r"\(\S+ ms\)", "(MS)", text)
+    text = re.sub(r"(running for|after at least) \S+ m?s\b", r"\1 MS", text)
     return [re.sub(r"  +", "  ", line) for line in text.splitlines()]

@@ -31,9 +31,9 @@ LOG = [
 
 def test_sessions_lists_the_newest_first(recorded: Settings, turnlog: Turnlog) -> None:
     assert plain(turnlog("sessions").out) == [
-        "SESSION  AGENT  STARTED  LAST ACTIVE  TURNS  COMMITS  FAILED  TOKENS",
-        "demo  coder  DAY TIME  DAY TIME  3  9  1  12 in, 0 out",
-        "demo-old  greeter  DAY TIME  DAY TIME  1  1  0  0 in, 0 out",
+        "SESSION  STATUS  AGENT  STARTED  LAST ACTIVE  TURNS  COMMITS  FAILED  TOKENS",
+        "demo  idle  coder  DAY TIME  DAY TIME  3  9  1  12 in, 0 out",
+        "demo-old  idle  greeter  DAY TIME  DAY TIME  1  1  0  0 in, 0 out",
     ]
     assert len(turnlog("sessions", "-n", "1").out.splitlines()) == 2
 

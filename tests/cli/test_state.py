@@ -24,8 +24,8 @@ def test_state_shows_entries_open_work_and_failures(recorded: Settings, recordin
         "  run_tests  timeout  turn 2  run_tests ID",
         "  read_file  ok  turn 1  read_file ID",
         "open work",
-        "  pending  turn 2  ID  have it reviewed",
-        "  in flight  turn 4  ID  deploy",
+        "  pending  turn 2  ID  have it reviewed  since DAY TIME",
+        "  in flight  turn 4  ID  deploy  running for MS",
         "last failures",
         '  ID  turn 2  run_tests  TIMEOUT TimeoutError: no end in sight  {"path":"tests"}',
     ]

@@ -16,7 +16,7 @@ from turnlog.derive import Commit, Decision, derive
 from turnlog.derive.change import Change
 from turnlog.derive.files import Observed
 from turnlog.derive.touch import Touch
-from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
+from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, SourceKind, Tier
 from turnlog.settings import Capture, Settings
 
 POLICY = ContentPolicy(Settings(directory=Path("unused")))
@@ -76,6 +76,7 @@ def test_a_tool_call_is_a_commit_of_its_hashes_summaries_and_files() -> None:
         output_hash=POLICY.hash("written"),
         output_summary="written",
         changes=(ran("write_file", "ok"), wrote("a.py", "x = 1")),
+        source_kind=SourceKind.TOOL_OUTPUT,
     )
 
 
@@ -127,7 +128,9 @@ def test_a_span_with_error_status_and_no_error_type_is_an_error() -> None:
 
 def test_a_tool_without_a_name_or_arguments_is_still_a_commit() -> None:
     attributes = {semconv.GEN_AI_OPERATION_NAME: "execute_tool"}
-    assert committed(attributes, {}, False, POLICY) == Commit(CommitKind.TOOL, Outcome.OK, changes=(ran("unknown", "ok"),))
+    assert committed(attributes, {}, False, POLICY) == Commit(
+        CommitKind.TOOL, Outcome.OK, changes=(ran("unknown", "ok"),), source_kind=SourceKind.TOOL_OUTPUT
+    )
 
 
 def test_deleting_a_file_drops_its_entry_and_moving_one_does_both() -> None:
@@ -363,6 +366,7 @@ def test_a_commit_speaks_the_words_of_the_convention() -> None:
         "turnlog.state.changed_key.count": 2,
         "turnlog.file.actions": ("write a.py",),
         "turnlog.file.evidence": "declared",
+        "turnlog.provenance.source.kind": "tool_output",
     }
     decided = chat([user("?")], [assistant("why", "search")])
     assert {key: value for key, value in decided.attributes().items() if "decision" in key} == {

@@ -122,6 +122,7 @@ def test_what_was_seen_tells_the_action_and_what_was_only_said_stays_said(
         ("./src/../src//a.py", "src/a.py"),
         ("/w/../w/src/a.py", "src/a.py"),
         ("../b.py", "/b.py"),
+        ("/w/", "."),
         ("/world/b.py", "/world/b.py"),
         ("~/b.py", "/home/me/b.py"),
         ("~you/b.py", "~you/b.py"),

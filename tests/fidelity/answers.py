@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
 
@@ -14,12 +15,15 @@ _SAID = """
 """
 
 
-def answers(db: Database, folder: Path) -> Facts:
+def answers(db: Database, folder: Path, turns_seen: Iterable[tuple[str, int]]) -> Facts:
     facts: Facts = {kind: Counter() for kind in KINDS}
     names = _first_inputs(db)
     for kind, rows in {
         "session": _sessions(db),
         "turn": db.execute("select session_id, turn, input_summary from turns").fetchall(),
+        "context": [
+            row for who, turn in turns_seen for name in names if names[name] == who for row in _context(db, name, turn)
+        ],
         "tool": _tools(db),
         "eviction": _evictions(db),
         "file": _files(db, folder),
@@ -34,7 +38,10 @@ def answers(db: Database, folder: Path) -> Facts:
 
 def _first_inputs(db: Database) -> dict[str, str]:
     """Sessions are compared by what they began with: most ids are made up as the program runs."""
-    return {session: cut(text) for session, text in db.execute("select session_id, input_summary from turns where turn = 1").fetchall()}
+    return {
+        session: cut(text)
+        for session, text in db.execute("select session_id, input_summary from turns where turn = 1").fetchall()
+    }
 
 
 def _sessions(db: Database) -> list[tuple[object, ...]]:
@@ -47,6 +54,22 @@ def _is_made_up(session: str) -> bool:
         return str(UUID(session)) == session
     except ValueError:
         return False
+
+
+def _context(db: Database, session: str, turn: int) -> list[tuple[object, ...]]:
+    said = "(select max(d.output_summary) from commits as d where d.session_id = $session and d.commit_id = c.source_commit)"
+    found = db.execute(
+        f"""
+        select c.role, c.tool_call_id, case when c.role = 'assistant' then coalesce({said}, c.summary) else c.summary end
+        from context_at($session, $turn) as c
+        order by c.position
+        """,
+        {"session": session, "turn": turn},
+    ).fetchall()
+    return [
+        (session, turn, place, f"result: {call}" if call else f"{role}: {text}")
+        for place, (role, call, text) in enumerate(found)
+    ]
 
 
 def _tools(db: Database) -> list[tuple[object, ...]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from turnlog.demo.scripted_model import Script
 
-KINDS = ("session", "turn", "tool", "eviction", "file", "retry", "taint", "unfinished")
+KINDS = ("session", "turn", "context", "tool", "eviction", "file", "retry", "taint", "unfinished")
 Facts = dict[str, Counter[tuple[object, ...]]]
 
 
@@ -65,11 +65,12 @@ class Unfinished(NamedTuple):
 
 @dataclass(frozen=True)
 class Session:
-    """One conversation. Evicted entries are `user: …`, `assistant: …`, `decision: …` with what was said, `result: …` with the
-    id of the tool call, `file: …` and `source: …`."""
+    """One conversation. Entries are `user: …`, `assistant: …`, `system: …`, `decision: …` with what was said, `result: …` with
+    the id of the tool call, `file: …` and `source: …`. `contexts` has, for some turns, all that their last model call saw."""
 
     turns: Sequence[str]
     name: str = ""
+    contexts: Mapping[int, Sequence[str]] = field(default_factory=dict)
     tools: Sequence[Tool] = ()
     evicted: Mapping[int, Sequence[str]] = field(default_factory=dict)
     files: Sequence[File] = ()
@@ -95,6 +96,8 @@ class Case:
             who = cut(session.turns[0])
             facts["session"][who, session.name, len(session.turns)] += 1
             facts["turn"].update((who, number, cut(text)) for number, text in enumerate(session.turns, 1))
+            for turn, seen in session.contexts.items():
+                facts["context"].update((who, turn, place, cut(entry)) for place, entry in enumerate(seen))
             facts["eviction"].update((who, turn, cut(entry)) for turn, left in session.evicted.items() for entry in left)
             rows = {
                 "tool": session.tools,
@@ -106,6 +109,10 @@ class Case:
             for kind, these in rows.items():
                 facts[kind].update((who, *row) for row in these)
         return facts
+
+    def turns_seen(self) -> set[tuple[str, int]]:
+        """The turns, each by its session's first input, whose contexts are written down."""
+        return {(cut(session.turns[0]), turn) for session in self.sessions for turn in session.contexts}
 
 
 def cut(text: str) -> str:

@@ -18,9 +18,7 @@ from turnlog.demo.scripted_model import ScriptedModel
 from turnlog.settings import Settings
 
 PROGRAMS = Path(__file__).parent / "programs"
-CASES = {
-    case.program: case for case in (*contexts.CASES, *conversations.CASES, *tools.CASES, *influence.CASES)
-}
+CASES = {case.program: case for case in (*contexts.CASES, *conversations.CASES, *tools.CASES, *influence.CASES)}
 
 
 def play(case: Case, folder: Path) -> Facts:
@@ -36,19 +34,18 @@ def play(case: Case, folder: Path) -> Facts:
             **case.environment,
         }
         for arguments in case.runs:
-            command = (sys.executable, "-m", "turnlog", "run", sys.executable, PROGRAMS / case.program, *arguments)
+            command = [sys.executable, "-m", "turnlog", "run", sys.executable, str(PROGRAMS / case.program), *arguments]
             done = run(*command, directory=home, cwd=place, code=case.exit_code, **environment)
             assert done.stderr == "", f"{case.program} said:\n{done.stderr}"
     with queries.reading(Settings(directory=home)) as db:
-        return answers(db, place.resolve())
+        return answers(db, place.resolve(), case.turns_seen())
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Future[Facts]]:
     """Every program at once, two at a time: most of a run is waiting for imports."""
     with ThreadPoolExecutor(2) as pool:
-        runs = {name: pool.submit(play, case, tmp_path_factory.mktemp(Path(name).stem)) for name, case in CASES.items()}
-    return runs
+        return {name: pool.submit(play, case, tmp_path_factory.mktemp(Path(name).stem)) for name, case in CASES.items()}
 
 
 @pytest.mark.parametrize("name", CASES)

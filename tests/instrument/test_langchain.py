@@ -393,11 +393,13 @@ def test_an_interrupt_and_its_resume_are_two_turns_without_an_error(instrumented
     assert [(span.parent, span.name, span.failed) for span in instrumented.spans] == [
         (None, "invoke_agent g", False),
         ("invoke_agent g", "execute_tool approve", False),
+        ("invoke_agent g", "session paused", False),
         (None, "invoke_agent g", False),
+        ("invoke_agent g", "session resumed", False),
         ("invoke_agent g", "execute_tool approve", False),
     ]
-    assert instrumented.spans[2].content["gen_ai.input.messages"] == [text("user", "yes")]
-    assert instrumented.spans[3]["gen_ai.tool.call.result"] == "rm: yes"
+    assert instrumented.spans[3].content["gen_ai.input.messages"] == [text("user", "yes")]
+    assert instrumented.spans[5]["gen_ai.tool.call.result"] == "rm: yes"
 
 
 def test_the_bare_sdk_and_own_spans_inside_a_node_belong_to_the_agent(

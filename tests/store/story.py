@@ -56,6 +56,7 @@ class Story:
         self._count = after
         self._sequence: dict[str, int] = {}
         self._traces: dict[str, str] = {}
+        self._starts: dict[str, int] = {}
 
     def row(self, **fields: Any) -> None:
         self.writer.append(orjson.dumps(fields) + b"\n")
@@ -64,7 +65,8 @@ class Story:
         self, label: str, session: str, turn: str, *, ends: bool = True, inside: str = "", context: Any = (), **fields: Any
     ) -> None:
         self._count += 1
-        start = START + self._count * SECOND
+        start = self._starts[label] = fields.pop("start_ns", START + self._count * SECOND)
+        end = fields.pop("end_ns", start + SECOND // 2)
         self.spans[label] = f"{self._count:016x}"
         span: dict[str, Any] = {
             "trace_id": f"{self._count:032x}",
@@ -89,7 +91,7 @@ class Story:
             fields["commit_sequence"] = self._sequence.setdefault(turn, 0)
             self._sequence[turn] += 1
         if ends:
-            self.row(**span, record="end", end_ns=start + SECOND // 2, status="unset", **fields)
+            self.row(**span, record="end", end_ns=end, status="unset", **fields)
 
     def agent(self, label: str, session: str, turn: str, text: str) -> None:
         self.span(label, session, turn, operation="invoke_agent", agent="coder", turn_input=text)
@@ -104,10 +106,11 @@ class Story:
         self.span(label, session, turn, operation="execute_tool", tool=tool, commit_kind="tool", delta=delta, **fields)
 
     def evict(self, label: str, session: str, turn: str, chat: str, reason: str, *entries: str) -> None:
-        """What left the context with that model call."""
+        """What left the context with that model call, told at the moment that it began."""
         delta = [change(*entry.split(":", 1), "", "evict") for entry in entries]
         attributes = {semconv.CONTEXT_EVICTION_REASON: reason}
-        self.span(label, session, turn, inside=chat, commit_kind="eviction", delta=delta, attributes=attributes)
+        times = {"start_ns": self._starts[chat], "end_ns": self._starts[chat]}
+        self.span(label, session, turn, inside=chat, commit_kind="eviction", delta=delta, attributes=attributes, **times)
 
     def note(self, label: str, session: str, turn: str, *delta: dict[str, str]) -> None:
         self.span(label, session, turn, commit_kind="note", delta=list(delta))

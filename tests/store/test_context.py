@@ -26,7 +26,9 @@ class First(Story):
         self.say("c1", "t1", "call read_file", "First the grammar.", added(-5, "system", "be brief"), USER)
         self.tool("read1", "s", "t1", "read_file", touch("read", "a.md"), tool_call_id="call-1", output_summary="expr := term")
         self.say("c2", "t1", "call write_file", "", self.said(20, "c1"), result(30, "call-1", "file:a.md"))
-        self.tool("write1", "s", "t1", "write_file", touch("write", "p.py", "h1"), tool_call_id="call-2", output_summary="wrote it")
+        self.tool(
+            "write1", "s", "t1", "write_file", touch("write", "p.py", "h1"), tool_call_id="call-2", output_summary="wrote it"
+        )
         self.say("c3", "t1", "answer", "Done.", self.said(40, "c2"), result(50, "call-2", "file:p.py"))
         self.agent("agent2", "s", "t2", "now test it")
         self.say("c4", "t2", "call fetch", "", self.said(60, "c3"), added(70, "user", "now test it"), *evicted(20, 30))
@@ -36,7 +38,9 @@ class First(Story):
     def second_half(self) -> None:
         source = change("source", "https://x", "", action="fetch", evidence="declared")
         self.tool("fetch", "s", "t2", "fetch", source, tool_call_id="call-3", output_summary="a page")
-        self.tool("delegate", "s", "t2", "delegate", tool_call_id="call-4", outcome="error", error_type="E", status_message="no")
+        self.tool(
+            "delegate", "s", "t2", "delegate", tool_call_id="call-4", outcome="error", error_type="E", status_message="no"
+        )
         self.say("n1", "t2", "answer", "Hm.", added(10, "user", "summarise"), lineage="N", inside="delegate")
         self.say("n2", "t2", "answer", "Hm?", added(20, "user", "again"), *evicted(10), lineage="N", inside="delegate")
         self.evict("nested", "s", "t2", "n2", "trimmed", f"message:{message_key('user', 'summarise')}")
@@ -59,7 +63,7 @@ class First(Story):
 
 
 class Second(First):
-    """Another process that goes on with less: the first question, and the answer of turn 1, which it does not know the source of."""
+    """Another process that goes on with less: the first question, and the answer of turn 1, whoever gave it."""
 
     def whole(self) -> None:
         self.agent("agent4", "s", "t4", "go on")
@@ -106,6 +110,34 @@ def ask(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield Answers(db, first, second)
     first.writer.close()
     second.writer.close()
+
+
+def test_message_sources(ask: Answers) -> None:
+    found = "select position, commit_id, turn, tool, summary from message_sources where session_id = 's' and lineage = 'L'"
+    assert ask(f"{found} and position in (20, 30, 40, 91) order by position") == [
+        (20, "c1", 1, "", "call read_file - First the grammar."),
+        (30, "read1", 1, "read_file", "expr := term"),
+        (40, "c2", 1, "", "call write_file"),
+        (91, "fetch", 2, "fetch", "a page"),
+    ]
+
+
+def test_message_sources_of_ids_that_come_again(tmp_path: Path) -> None:
+    settings = Settings(directory=tmp_path)
+    story = First(settings)
+    for number in (1, 2):
+        story.tool(f"run{number}", "s", f"t{number}", "run", tool_call_id="call-0", output_summary=f"result {number}")
+        story.say(f"c{number}", f"t{number}", "answer", "", added(number * 10, "tool", f"result {number}", call="call-0"))
+    with Store(settings).reading() as db:
+        assert db.execute("select position, commit_id, summary from message_sources order by 1").fetchall() == [
+            (10, story.ids["run1"], "result 1"),
+            (20, story.ids["run2"], "result 2"),
+        ]
+        assert db.execute("select summary, introduced_in from context_messages order by position").fetchall() == [
+            ("result 1", 1),
+            ("result 2", 2),
+        ]
+    story.writer.close()
 
 
 def test_context_messages(ask: Answers) -> None:
@@ -215,9 +247,9 @@ def test_evictions(ask: Answers) -> None:
     assert left("turn = 3", "sequence") == CLEARED
     assert sorted(left("turn = 4", "sequence")) == LOST_AT_RESTART
     times = "select count(*) from evictions as e join commits as c using (session_id, commit_id) where e.evicted_at "
-    assert ask(f"{times} = case when c.kind = 'eviction' then c.committed_at else make_timestamp(c.started_ns // 1000) end") == [
-        (21,)
-    ]
+    assert ask(
+        f"{times} = case when c.kind = 'eviction' then c.committed_at else make_timestamp(c.started_ns // 1000) end"
+    ) == [(21,)]
 
 
 def test_context_at(ask: Answers) -> None:
@@ -249,7 +281,12 @@ def test_context_at(ask: Answers) -> None:
     assert [row[0] for row in seen(3)] == [-5, 10, 40, 50, 60, 70, 80, 91, 95, 100, 110]
     assert [row[3] for row in seen(4)] == ["be kind", "write a parser", "Done.", "go on", "more"]
     which = "select distinct lineage, commit_id from context_at"
-    assert [ask(f"{which}('s', {turn})") for turn in (1, 2, 3, 4)] == [[("L", "c3")], [("L", "c5")], [("L", "c7")], [("M", "d2")]]
+    assert [ask(f"{which}('s', {turn})") for turn in (1, 2, 3, 4)] == [
+        [("L", "c3")],
+        [("L", "c5")],
+        [("L", "c7")],
+        [("M", "d2")],
+    ]
     assert ask("from context_at('s', 5)") == ask("from context_at('missing', 1)") == []
 
 
@@ -261,7 +298,10 @@ def test_context_at_of_a_turn_whose_model_calls_all_run_in_tools(tmp_path: Path)
     story.tool("ask", "s", "t1", "ask", inside="c1")
     story.say("n1", "t1", "answer", "Ho.", added(10, "user", "deeper"), lineage="N", inside="ask")
     with Store(settings).reading() as db:
-        assert db.execute("select lineage, depth, is_nested from lineages('s') order by 1").fetchall() == [("L", 1, 0), ("N", 2, 1)]
+        assert db.execute("select lineage, depth, is_nested from lineages('s') order by 1").fetchall() == [
+            ("L", 1, 0),
+            ("N", 2, 1),
+        ]
         assert db.execute("select summary, lineage from context_at('s', 1)").fetchall() == [("write a parser", "L")]
     story.writer.close()
 
@@ -287,14 +327,34 @@ def test_out_of_context(ask: Answers) -> None:
     assert out(4) == sorted(at_restart + still_out, key=str)
 
 
-def test_an_evicted_entry_leaves_the_state_only_if_it_is_transient(ask: Answers) -> None:
-    kept = "select kind, key from state where session_id = 's' and kind in ('file', 'source', 'decision') order by 1, 2"
-    assert ask(kept) == [("file", "p.py")]
-    before = "select kind, key from state_at('s', 2) where kind in ('file', 'source')"
-    assert ask(f"{before} order by kind") == [("file", "p.py"), ("source", "https://x")]
-    assert ask("select kind, key, change from turn_diffs where session_id = 's' and turn = 3 and kind <> 'tool'") == [
-        ("source", "https://x", "removed")
-    ]
+def test_an_evicted_entry_leaves_the_state_only_if_it_is_transient(tmp_path: Path) -> None:
+    settings = Settings(directory=tmp_path)
+    story = Story(settings)
+    source = change("source", "https://x", "", action="fetch", evidence="declared")
+    story.note("set", "s", "t1", touch("write", "p.py", "h1"), source, change("decision", "db", "sqlite"))
+    entries = (("file", "p.py"), ("source", "https://x"), ("decision", "db"))
+    story.note("gone", "s", "t2", *(change(kind, key, "", "evict") for kind, key in entries))
+    with Store(settings).reading() as db:
+        kept = "select kind, key, value, turn from"
+        durable = [("decision", "db", "sqlite", 1), ("file", "p.py", "h1", 1)]
+        assert db.execute(f"{kept} state order by kind").fetchall() == durable
+        assert db.execute(f"{kept} state_at('s', 2) order by kind").fetchall() == durable
+        assert db.execute(f"{kept} state_at('s', 1) order by kind").fetchall() == [*durable, ("source", "https://x", "", 1)]
+        changed = "select kind, key, change from"
+        assert db.execute(f"{changed} turn_diffs where turn = 2").fetchall() == [("source", "https://x", "removed")]
+        assert db.execute(f"{changed} turn_diff('s', 1, 2)").fetchall() == [("source", "https://x", "removed")]
+        told = "select kind, summary, introduced_in, reason, lineage from"
+        assert db.execute(f"{told} evictions order by kind").fetchall() == [
+            ("decision", "sqlite", 1, "", ""),
+            ("file", "write", 1, "", ""),
+            ("source", "fetch", 1, "", ""),
+        ]
+        assert db.execute("select key from out_of_context('s', 2) order by key").fetchall() == [
+            ("db",),
+            ("https://x",),
+            ("p.py",),
+        ]
+    story.writer.close()
 
 
 def test_unresolved_failures(tmp_path: Path) -> None:

@@ -208,10 +208,10 @@ def test_state(ask: Answers) -> None:
 
 def test_working_set(ask: Answers) -> None:
     everything = [
-        ("file", "a.py", "write", "declared", 3, 2, "write_file", ask.ids["write3"], at(13)),
-        ("file", "b.py", "read", "declared", 1, 1, "read_file", ask.ids["read1"], at(4)),
-        ("file", "c.py", "delete", "declared", 3, 2, "delete_file", ask.ids["delete3"], at(14)),
-        ("source", "https://x", "fetch", "declared", 2, 1, "fetch", ask.ids["fetch"], at(8)),
+        ("file", "a.py", "write", "declared", "", 3, 2, "write_file", ask.ids["write3"], at(13)),
+        ("file", "b.py", "read", "declared", "", 1, 1, "read_file", ask.ids["read1"], at(4)),
+        ("file", "c.py", "delete", "declared", "", 3, 2, "delete_file", ask.ids["delete3"], at(14)),
+        ("source", "https://x", "fetch", "declared", "", 2, 1, "fetch", ask.ids["fetch"], at(8)),
     ]
     assert ask("from working_set('s', 3) order by kind, key") == everything
     assert ask("select key, touches from working_set('s', 2) order by key") == [("a.py", 1), ("c.py", 1), ("https://x", 1)]
@@ -221,8 +221,8 @@ def test_working_set(ask: Answers) -> None:
 
 def test_files_modified(ask: Answers) -> None:
     assert ask("from files_modified('s', 5) order by path") == [
-        ("a.py", "write", "declared", 3, 2, "write_file", ask.ids["write3"], at(13)),
-        ("c.py", "delete", "declared", 3, 2, "delete_file", ask.ids["delete3"], at(14)),
+        ("a.py", "write", "declared", "", 3, 2, "write_file", ask.ids["write3"], at(13)),
+        ("c.py", "delete", "declared", "", 3, 2, "delete_file", ask.ids["delete3"], at(14)),
     ]
     assert ask("select path from files_modified('o', 5)") == [("z.py",)]
 

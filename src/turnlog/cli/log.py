@@ -7,6 +7,7 @@ from typing import Any
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.context import evicted_log, left_by
 from turnlog.cli.render import (
     Screen,
     Styled,
@@ -26,6 +27,7 @@ from turnlog.queries import Commit, Database, Decided
 SHORT_ID = 7
 _USUAL = 20
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
+_STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
 
 
 def sessions(options: argparse.Namespace) -> int:
@@ -41,6 +43,7 @@ def sessions(options: argparse.Namespace) -> int:
     rows = [
         (
             Styled(session.session_id, "yellow"),
+            Styled(session.status + (" pinned" if session.pinned else ""), _STATUS_STYLES.get(session.status, "")),
             session.agent or "-",
             day_time(session.started_at),
             day_time(session.last_active_at),
@@ -52,11 +55,13 @@ def sessions(options: argparse.Namespace) -> int:
         for session in found
     ]
     if rows:
-        out.table(rows, ("SESSION", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
+        out.table(rows, ("SESSION", "STATUS", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
     return 0
 
 
 def log(options: argparse.Namespace) -> int:
+    if options.evicted:
+        return evicted_log(options)
     with asking() as db:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
@@ -65,6 +70,7 @@ def log(options: argparse.Namespace) -> int:
         found, more = found[:limit], len(found) > limit
         shown_turns = sorted({commit.turn for commit in found})
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
+        retried = queries.retries(db, session) if inputs else []
     out = screen()
     if options.json:
         for commit in found:
@@ -73,18 +79,23 @@ def log(options: argparse.Namespace) -> int:
     out.line(Styled(f"session {session}", "dim"))
     if not found:
         out.line("no commit matches" if options.tool or options.failed or options.turn else "no commits yet")
-    width = min(max((len(_actor(commit)) for commit in found), default=0), 24)
+    width = min(max((len(actor(commit)) for commit in found), default=0), 24)
+    again = {row.commit_id or row.turn: row for row in retried}
     shown = 0
     for commit in found:
         if commit.turn != shown:
             shown = commit.turn
             turn = inputs[shown]
-            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(day_time(turn.started_at), "dim"), "  ", turn.input_summary)
+            retry = again.get(shown)
+            mark = f"retry of turn {retry.original_turn} (attempt {retry.attempt})  " if retry else ""
+            started = Styled(day_time(turn.started_at), "dim")
+            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", turn.input_summary)
         out.line(
             Styled(commit.commit_id[:SHORT_ID], "yellow"),
             f"  {clock(commit.committed_at)}  ",
-            Styled(f"{_actor(commit):{width}}", "cyan"),
+            Styled(f"{actor(commit):{width}}", "cyan"),
             "  ",
+            Styled(f"attempt {again[commit.commit_id].attempt}  " if commit.commit_id in again else "", "yellow"),
             *what(commit),
         )
     if more and not options.limit:
@@ -92,7 +103,7 @@ def log(options: argparse.Namespace) -> int:
     return 0
 
 
-def _actor(commit: Commit) -> str:
+def actor(commit: Commit) -> str:
     return commit.tool or commit.kind
 
 
@@ -102,10 +113,21 @@ def what(commit: Commit) -> list[Text]:
         return [Styled("in flight", "yellow"), "  ", commit.input_summary]
     if commit.outcome != "ok":
         return [*failure(commit), "  ", Styled(commit.input_summary, "dim")]
+    if commit.lifecycle_state or commit.pinned:
+        state, why = _said(commit)
+        return [state, Styled(why, "dim")]
+    if commit.kind == "eviction":
+        return [left_by(commit.delta), Styled(" left the context", "dim")]
     if commit.choice:
         said = commit.reason or commit.output_summary
         return [commit.choice, Styled(f" - {said}" if said else "", "dim")]
     return [commit.input_summary, Styled(f" -> {commit.output_summary}" if commit.output_summary else "", "dim")]
+
+
+def _said(commit: Commit) -> tuple[str, str]:
+    """The lifecycle state that a commit says, and what it says with it."""
+    state = commit.lifecycle_state or ("pinned" if commit.pinned == "true" else "unpinned")
+    return state, " - ".join(["", *filter(None, (commit.pause_reason, commit.input_summary))])
 
 
 def failure(failed: Commit | queries.Failed) -> list[Text]:
@@ -115,8 +137,8 @@ def failure(failed: Commit | queries.Failed) -> list[Text]:
 
 def show(options: argparse.Namespace) -> int:
     with asking() as db:
-        commit = _chosen(db, options)
-        (turn,) = queries.turns(db, commit.session_id, [commit.turn])
+        commit = chosen(db, options)
+        turns = queries.turns(db, commit.session_id, [commit.turn])
         decision = queries.decision_of(db, commit)
         attributes = queries.commit_attributes(db, commit)
         captured = {
@@ -130,7 +152,7 @@ def show(options: argparse.Namespace) -> int:
             | {"decision": record(decision) if decision else None, "attributes": from_json(attributes), "captured": captured}
         )
         return 0
-    _show_commit(out, commit, turn.input_summary)
+    _show_commit(out, commit, turns[0].input_summary if turns else "before the first")
     _show_decision(out, decision)
     _show_delta(out, commit)
     for name, text in captured.items():
@@ -148,7 +170,7 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(db: Database, options: argparse.Namespace) -> Commit:
+def chosen(db: Database, options: argparse.Namespace) -> Commit:
     if options.commit:
         return queries.find_commit(db, options.commit)
     session = queries.find_session(db, options.session)
@@ -168,6 +190,8 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
         ("kind", f"{commit.kind}  {commit.tool}"),
         ("outcome", outcome),
     ]
+    if commit.lifecycle_state or commit.pinned:
+        rows.append(("lifecycle", "".join(_said(commit))))
     tokens = f"{commit.input_tokens:,} in, {commit.output_tokens:,} out"
     optional = (
         ("error", "" if commit.outcome in ("ok", "in_flight") else f"{commit.error}: {commit.error_message}".rstrip(": ")),

@@ -41,7 +41,26 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
-    for add in (_demo, _run, _sessions, _log, _show, _diff, _files, _state, _sql, _doctor, _path):
+    adders = (
+        _demo,
+        _run,
+        _sessions,
+        _log,
+        _show,
+        _diff,
+        _files,
+        _blame,
+        _state,
+        _context,
+        _taint,
+        _why,
+        _lifecycle,
+        _gc,
+        _sql,
+        _doctor,
+        _path,
+    )
+    for add in adders:
         add(commands)
     return parser
 
@@ -94,7 +113,9 @@ examples:
     command.add_argument("-n", "--limit", type=_positive, default=0, metavar="N", help="at most N commits (default: 20)")
     command.add_argument("--turn", type=_positive, default=0, metavar="N", help="only this turn")
     command.add_argument("--tool", default="", metavar="NAME", help="only calls of this tool")
-    command.add_argument("--failed", action="store_true", help="only what did not end well")
+    only = command.add_mutually_exclusive_group()
+    only.add_argument("--failed", action="store_true", help="only what did not end well")
+    only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
     _json(command)
 
 
@@ -117,10 +138,19 @@ examples:
   turnlog diff                 the last turn against the one before
   turnlog diff 4               turn 4 against turn 3
   turnlog diff 4 5             from turn 4 to turn 5; turn 0 is the empty state
+  turnlog diff 4 --retry       turn 4, which was run again, step by step against its first attempt
 """,
     )
     command.add_argument("first", nargs="?", type=_turn, metavar="TURN", help="a turn's number (default: the last)")
     command.add_argument("second", nargs="?", type=_turn, metavar="TURN", help="with it: from the first to this one")
+    command.add_argument(
+        "--retry",
+        nargs="?",
+        type=_positive,
+        const=0,
+        metavar="N",
+        help="compare attempts of the turn: with the original, or with attempt N (default turn: the last retry)",
+    )
     _session(command)
     _json(command)
 
@@ -133,11 +163,134 @@ def _files(commands: Any) -> None:
     _json(command)
 
 
+def _blame(commands: Any) -> None:
+    command = _command(
+        commands,
+        "blame",
+        "show which session, turn, tool call and decision last wrote a file, and why",
+        epilog="""\
+examples:
+  turnlog blame src/parser.py
+  turnlog blame --all parser.py      every change, also under the names that it had before
+""",
+    )
+    command.add_argument("path", metavar="PATH", help="a file, or the end of its path where that is unique")
+    command.add_argument("--all", action="store_true", help="all changes, newest first")
+    _json(command)
+
+
 def _state(commands: Any) -> None:
     command = _command(commands, "state", "show decisions, facts, files, open work and last failures")
     command.add_argument("--turn", type=_positive, default=0, metavar="N", help="as it was after this turn (default: now)")
+    command.add_argument("--evicted", action="store_true", help="what the model could see once and no longer can, and why")
     _session(command)
     _json(command)
+
+
+def _context(commands: Any) -> None:
+    command = _command(
+        commands,
+        "context",
+        "show what the model could see",
+        epilog="""\
+examples:
+  turnlog context                    what the last model call of the session was given
+  turnlog context --turn 3           the same, of turn 3
+  turnlog state --evicted            what it no longer sees
+""",
+    )
+    command.add_argument(
+        "--turn", type=_positive, default=0, metavar="N", help="of this turn's last model call (default: the last)"
+    )
+    _session(command)
+    _json(command)
+
+
+def _taint(commands: Any) -> None:
+    command = _command(
+        commands,
+        "taint",
+        "show what is built on a result",
+        epilog="""\
+examples:
+  turnlog taint                         the results from outside that nobody has verified
+  turnlog taint 4f1c2a9                 what was decided and done with this result in mind
+  turnlog taint https://example.com/    the same, by address or by content hash
+""",
+    )
+    command.add_argument(
+        "source",
+        nargs="?",
+        default="",
+        metavar="SOURCE",
+        help="a beginning of a commit's id, a content hash or an address (default: list what is unverified)",
+    )
+    command.add_argument("-n", "--limit", type=_positive, default=0, metavar="N", help="at most N commits (default: 40)")
+    _session(command)
+    _json(command)
+
+
+def _why(commands: Any) -> None:
+    command = _command(
+        commands,
+        "why",
+        "show who decided a commit, for which reason, and what was in the context",
+        epilog="""\
+examples:
+  turnlog why                  of the newest commit
+  turnlog why 4f1c2a9
+""",
+    )
+    command.add_argument(
+        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+    )
+    command.add_argument("-n", "--limit", type=_positive, default=0, metavar="N", help="the last N messages (default: 20)")
+    _session(command)
+    command.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _lifecycle(commands: Any) -> None:
+    for name, brief in {
+        "pause": "say that a session waits for somebody",
+        "unpause": "say that a paused or closed session goes on",
+        "close": "say that a session is finished",
+        "archive": "set a closed session aside: the next gc moves it to Parquet files",
+        "pin": "keep a session whatever gc is told",
+        "unpin": "let gc take a pinned session again",
+    }.items():
+        command = _command(
+            commands,
+            name,
+            brief,
+            epilog="A commit records it. No program is stopped or started; a turn makes a session active.",
+        )
+        command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+        if name == "pause":
+            command.add_argument(
+                "--reason", default="human_input", metavar="WHY", help="what it waits for (default: human_input)"
+            )
+
+
+def _gc(commands: Any) -> None:
+    command = _command(
+        commands,
+        "gc",
+        "delete or archive old sessions, and give the room back",
+        epilog="""\
+examples:
+  turnlog gc --older-than 30d --dry-run        what would go
+  turnlog gc --older-than 30d --keep-durable   messages, results and captured content go; decisions, facts and files stay
+  turnlog gc --older-than 26w --yes            without asking, for scripts
+
+Archived sessions go to Parquet files first. Pinned sessions and those with calls in flight are left alone.
+""",
+    )
+    command.add_argument(
+        "--older-than", type=_age, required=True, metavar="AGE", help="without work for this long: 12h, 30d, 26w"
+    )
+    command.add_argument("--dry-run", action="store_true", help="only say what would go")
+    command.add_argument("--keep-durable", action="store_true", help="take only what is transient; durable entries stay")
+    command.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _sql(commands: Any) -> None:
@@ -214,6 +367,15 @@ def _at_least(text: str, least: int) -> int:
     if not least <= number < 2**31:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} on")
     return number
+
+
+def _age(text: str) -> float:
+    """Seconds."""
+    unit = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0}.get(text[-1:], 0.0)
+    number = text[:-1]
+    if not unit or not (number.isascii() and number.isdecimal()) or len(number) > 5:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age like 12h, 30d or 26w")
+    return int(number) * unit
 
 
 def _seconds(text: str) -> float:

@@ -8,8 +8,10 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.context import evicted_state
 from turnlog.cli.log import SHORT_ID, failure
-from turnlog.cli.render import Screen, Styled, Text, day_time, record, screen, short
+from turnlog.cli.render import Screen, Styled, Text, day_time, duration, record, screen, short
+from turnlog.cli.retry import diff_retry
 from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
 _ALL_TURNS = 2**31
@@ -21,6 +23,8 @@ _MARKS = {"added": Styled("+", "green"), "removed": Styled("-", "red"), "changed
 
 
 def state(options: argparse.Namespace) -> int:
+    if options.evicted:
+        return evicted_state(options)
     with asking() as db:
         session = queries.find_session(db, options.session)
         turn = known_turn(db, session, options.turn)
@@ -67,10 +71,24 @@ def _show_pending(out: Screen, pending: list[Pending]) -> None:
     if pending:
         out.line(Styled("open work", "bold"))
         rows = [
-            (Styled(row.status.replace("_", " "), "yellow"), f"turn {row.turn}", row.commit_id[:SHORT_ID], row.action)
+            (
+                Styled(row.status.replace("_", " "), "red" if row.status == "interrupted" else "yellow"),
+                f"turn {row.turn}",
+                row.commit_id[:SHORT_ID],
+                row.action + (f" ({row.action_id})" if row.status == "queued" else ""),
+                _lasted(row),
+            )
             for row in pending
         ]
         out.table(rows, indent="  ")
+
+
+def _lasted(row: Pending) -> Text:
+    if row.status == "in_flight":
+        return Styled(f"running for {duration(row.ran_ms)}", "dim")
+    # A process shows life every few seconds; how much later it died nobody saw.
+    ran = f"after at least {duration(row.ran_ms)}" if row.ran_ms >= 1 else "soon after its start"
+    return Styled(ran if row.status == "interrupted" else f"since {day_time(row.since_at)}", "dim")
 
 
 def _show_failures(out: Screen, failures: list[Commit] | list[Failed], title: str) -> None:
@@ -114,15 +132,21 @@ def files(options: argparse.Namespace) -> int:
 
 def _file_row(row: ModifiedFile) -> tuple[Text, ...]:
     rest = (f"{row.modifications:,}", row.evidence or "-", day_time(row.changed_at), _source(row.tool, row.commit_id))
-    return (row.path, row.last_action, str(row.turn), *rest)
+    return (row.path, _last(row), str(row.turn), *rest)
 
 
 def _touched_row(row: Touched) -> tuple[Text, ...]:
     rest = (f"{row.touches:,}", row.evidence or "-", day_time(row.changed_at), _source(row.tool, row.commit_id))
-    return (row.key, row.kind, row.last_action, str(row.turn), *rest)
+    return (row.key, row.kind, _last(row), str(row.turn), *rest)
+
+
+def _last(row: ModifiedFile | Touched) -> str:
+    return f"{row.last_action} from {row.renamed_from}" if row.renamed_from else row.last_action
 
 
 def diff(options: argparse.Namespace) -> int:
+    if options.retry is not None:
+        return diff_retry(options)
     with asking() as db:
         session = queries.find_session(db, options.session)
         before, after = _sides(options.first, options.second, queries.last_turn(db, session))

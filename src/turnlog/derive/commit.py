@@ -17,8 +17,19 @@ from turnlog.content import Blob, ContentPolicy, dump_json, entry_key
 from turnlog.derive.change import Change
 from turnlog.derive.files import Observed, declared_touches, merge_touches
 from turnlog.derive.messages import as_messages, read_outputs, texts
+from turnlog.derive.provenance import provenance_of
 from turnlog.derive.touch import DELETE, RENAME, Touch
-from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, Tier
+from turnlog.semconv import (
+    CommitKind,
+    DeltaOp,
+    EntryKind,
+    FileEvidence,
+    GenAiOperation,
+    Outcome,
+    ReasonSource,
+    SourceKind,
+    Tier,
+)
 
 _TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
 _CANCELLED_WORDS = ("cancelled", "canceled", "generatorexit", "keyboardinterrupt")
@@ -45,6 +56,8 @@ class Commit(NamedTuple):
     changes: tuple[Change, ...] = ()
     decision: Decision | None = None
     blobs: tuple[Blob, ...] = ()
+    source_kind: SourceKind | None = None
+    verified: bool | None = None
 
     def attributes(self) -> dict[str, Any]:
         """The commit in the words of the convention. The delta is JSON text: every back end can carry and show it."""
@@ -56,6 +69,10 @@ class Commit(NamedTuple):
             semconv.COMMIT_OUTPUT_HASH: self.output_hash,
             semconv.COMMIT_OUTPUT_SUMMARY: self.output_summary,
         }
+        if self.source_kind is not None:
+            found[semconv.PROVENANCE_SOURCE_KIND] = self.source_kind.value
+        if self.verified is not None:
+            found[semconv.PROVENANCE_VERIFIED] = self.verified
         if self.changes:
             found[semconv.COMMIT_DELTA] = dump_json([change.as_json() for change in self.changes]).decode()
             found[semconv.STATE_CHANGED_KEYS] = tuple(change.entry for change in self.changes)
@@ -112,14 +129,14 @@ def input_of_tool(attributes: Mapping[str, Any], content: Mapping[str, Any], pol
 
 
 class _Facts:
-    __slots__ = ("_attributes", "_content")
+    __slots__ = ("_content", "attributes")
 
     def __init__(self, attributes: Mapping[str, Any], content: Mapping[str, Any]) -> None:
-        self._attributes = attributes
+        self.attributes = attributes
         self._content = content
 
     def get(self, key: str) -> Any:
-        return self._content[key] if key in self._content else self._attributes.get(key)
+        return self._content[key] if key in self._content else self.attributes.get(key)
 
     def text(self, key: str) -> str:
         value = self.get(key)
@@ -140,6 +157,7 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Obse
     input_hash = facts.text(semconv.COMMIT_INPUT_HASH) or ("" if arguments is None else policy.hash(arguments))
     input_summary = facts.text(semconv.COMMIT_INPUT_SUMMARY) or ("" if arguments is None else policy.summary(arguments))
     output_hash = "" if result is None else policy.hash(result)
+    source_kind, verified = provenance_of(tool, facts.attributes, arguments, policy.trust)
     return Commit(
         CommitKind.TOOL,
         outcome,
@@ -149,6 +167,9 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Obse
         output_summary=policy.summary(error if outcome is not Outcome.OK else "" if result is None else result),
         changes=tuple(changes),
         blobs=_blobs(policy, (arguments, input_hash), (result, output_hash)),
+        source_kind=source_kind,
+        # A call that failed and gave nothing put nothing into anybody's context.
+        verified=verified if outcome is Outcome.OK or result is not None else None,
     )
 
 
@@ -199,10 +220,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
 def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
     """A commit whose kind and changes the application stated itself; only its texts pass through the policy."""
     delta = _stated_delta(facts.get(semconv.COMMIT_DELTA))
-    changes = [
-        _change(EntryKind(stated["kind"]), stated["key"], policy.summary(stated.get("value", "")), op=DeltaOp(stated["op"]))
-        for stated in delta
-    ]
+    changes = [_stated_change(stated, policy.summary(stated.get("value", ""))) for stated in delta]
     choice = facts.text(semconv.DECISION_CHOICE)
     decision = None
     if choice:
@@ -227,6 +245,13 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
         decision=decision,
         blobs=_blobs(policy, (text or None, input_hash)),
     )
+
+
+def _stated_change(stated: Mapping[str, Any], value: str) -> Change:
+    action = entry_key(str(stated.get("action", "")))
+    change = _change(EntryKind(stated["kind"]), stated["key"], value, op=DeltaOp(stated["op"]), action=action)
+    tier = stated.get("tier")
+    return change._replace(tier=Tier(tier)) if isinstance(tier, str) and tier in set(Tier) else change
 
 
 def _count(changes: Sequence[Change]) -> str:

@@ -142,7 +142,7 @@ def place(path: str, observed: Observed) -> str:
     if observed.home and (path == "~" or path.startswith("~/")):
         path = observed.home + path[1:]
     path = posixpath.normpath(posixpath.join(observed.cwd, path))
-    return path.removeprefix(observed.cwd.rstrip("/") + "/")
+    return "." if path == observed.cwd else path.removeprefix(observed.cwd.rstrip("/") + "/")
 
 
 def _placed(touch: Touch, observed: Observed) -> Touch:

@@ -1,7 +1,7 @@
-"""LangGraph: the scopes of its runs (their spans come from LangChain's callbacks), and its interrupts and resumes as lifecycle commits.
+"""LangGraph: scopes of its runs, whose spans come from LangChain's callbacks; its interrupts and resumes as lifecycle commits.
 
-A graph that stops at an interrupt pauses its session and leaves a question pending under the checkpoint's id; the run that resumes
-from that checkpoint, in whatever process, takes the question away.
+A graph that stops at an interrupt pauses its session and leaves a question pending under the checkpoint's id; the run that
+resumes from that checkpoint, in whatever process, takes the question away.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 _SMALL = 64 * 1024
@@ -70,12 +69,8 @@ def is_moved(before: Look, after: Look, told: bool) -> bool:
 
 def text_of(path: str) -> str | None:
     """What a file holds, as the text that a tool would have declared. Bytes that are no text keep their difference."""
-    try:
-        found = os.stat(path)  # noqa: PTH116
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_TEXT:
-            return None
-        data = Path(path).read_bytes()
-    except OSError:
+    data = _read(path, LARGEST_TEXT)
+    if data is None:
         return None
     try:
         return data.decode()
@@ -114,7 +109,25 @@ def _walk(folders: list[str], without: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _digest(path: str) -> bytes:
+    data = _read(path, _SMALL)
+    return b"" if data is None else hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _read(path: str, most: int) -> bytes | None:
+    """A regular file of no more than that size. Never waits: what was a file a moment ago may be a pipe now."""
     try:
-        return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
+        place = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return b""
+        return None
+    try:
+        found = os.fstat(place)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            return None
+        data = b""
+        while len(data) <= most and (chunk := os.read(place, found.st_size - len(data) + 1)):
+            data += chunk
+        return data if len(data) <= most else None
+    except OSError:
+        return None
+    finally:
+        os.close(place)

@@ -64,6 +64,8 @@ class _Quiet(threading.local):
 
 
 running: dict[tuple[int, int], RunningCall] = {}
+# Calls that are over, as long as what they did has not been told to the others.
+ending: dict[tuple[int, int], RunningCall] = {}
 quiet = _Quiet()
 _count = 0
 _reading = False
@@ -87,6 +89,7 @@ def leave(key: tuple[int, int]) -> RunningCall | None:
     with _lock:
         call = running.pop(key, None)
         if call is not None:
+            ending[key] = call
             for span_id in call.spans:
                 if _of_span.get(span_id) is call:
                     del _of_span[span_id]
@@ -109,6 +112,7 @@ def forget() -> None:
     global _lock
     _lock = threading.RLock()
     running.clear()
+    ending.clear()
     _of_span.clear()
     _recount()
 

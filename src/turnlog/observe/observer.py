@@ -41,6 +41,7 @@ class Observer:
         self._own = os.path.abspath(settings.directory)  # noqa: PTH100
         library = sysconfig.get_paths()
         self._ignored = (self._own + "/", library["stdlib"] + "/", library["platstdlib"] + "/")
+        self._home = os.path.expanduser("~")  # noqa: PTH111
         self._complaints: set[str] = set()
 
     @property
@@ -61,17 +62,25 @@ class Observer:
 
     def end(self, key: Key) -> Observed:
         """The call is over: what was seen of it."""
-        here = Observed(cwd=_cwd(), home=_home())
+        here = Observed(cwd=_cwd(), home=self._home)
         if self._level is Observe.OFF:
             return here
         call = hook.leave(key)
-        found = None if call is None else self._guarded(lambda: self._end(call))
-        return found or here
+        if call is None:
+            return here
+        try:
+            return self._guarded(lambda: self._end(call)) or here
+        finally:
+            hook.ending.pop(key, None)
 
     def close(self) -> None:
         for key, call in list(hook.running.items()):
             if call.owner is self:
-                hook.leave(key)
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        hook.leave(key)
+        hook.ending.pop(key, None)
 
     def _begin(self, key: Key, parent: int, tool: str, arguments: Any, has_context: bool) -> None:
         call = RunningCall(
@@ -79,16 +88,17 @@ class Observer:
         )
         if arguments is not None:
             call.declared = tuple(declared_touches(tool, arguments, _Here(call.cwd)))
-            for path in _modified(call.declared):
-                call.before[_resolve(path, call.cwd)] = look_at(_resolve(path, call.cwd))
+            for path in dict.fromkeys(_resolve(path, call.cwd) for path in _modified(call.declared)):
+                call.before[path] = look_at(path)
         call.below = self._look_below(precisely=True)
         if len(hook.running) >= _MOST_RUNNING:
             # Only spans that never end pile up like this.
-            hook.leave(next(iter(hook.running)))
+            self._drop(next(iter(hook.running)))
         hook.enter(call)
 
     def _end(self, call: RunningCall) -> Observed:
-        others = list(hook.running.values())
+        # In this order: whoever is not among them any more has told what it did.
+        others = [other for other in (*hook.running.values(), *hook.ending.values()) if other is not call]
         before = {**self._changed_below(call), **call.before}
         after = {path: look_at(path, precisely=False) for path in before}
         changed = {
@@ -96,7 +106,7 @@ class Observer:
             for path, look in before.items()
             if _differs(path, look, after[path]) and (path in call.seen or not _is_of_another(path, call, others))
         }
-        here = Observed(cwd=call.cwd, home=_home())
+        here = Observed(cwd=call.cwd, home=self._home)
         touches = [*self._touches(call, changed, after, here), *_reads(call, changed, here)]
         for other in others:
             _tell(other, call, changed)
@@ -245,7 +255,9 @@ def _tell(other: RunningCall, ended: RunningCall, changed: dict[str, Look | None
 
 
 def _resolve(path: str, cwd: str) -> str:
-    return os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))  # noqa: PTH111, PTH118
+    if path.startswith("~"):
+        path = os.path.expanduser(path)  # noqa: PTH111
+    return os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118
 
 
 def _cwd() -> str:
@@ -254,7 +266,3 @@ def _cwd() -> str:
     except OSError:
         # The folder was removed under us.
         return ""
-
-
-def _home() -> str:
-    return os.path.expanduser("~")  # noqa: PTH111

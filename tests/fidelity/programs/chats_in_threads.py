@@ -19,7 +19,7 @@ def serve(lines):
         history.append({"role": "user", "content": line})
         together.wait()
         message = client.messages.create(
-            model="claude-sonnet-4-5", max_tokens=300, system="You run the shop's desk.", messages=history
+            model="claude-haiku-4-5", max_tokens=300, system="You run the shop's desk.", messages=history
         )
         history.append({"role": "assistant", "content": message.content[0].text})
 

@@ -25,7 +25,7 @@ for question in QUESTIONS:
     history.append({"role": "user", "content": question})
     while True:
         with client.messages.stream(
-            model="claude-sonnet-4-5", max_tokens=300, system="You plan parties.", tools=TOOLS, messages=history
+            model="claude-haiku-4-5", max_tokens=300, system="You plan parties.", tools=TOOLS, messages=history
         ) as stream:
             for text in stream.text_stream:
                 print(text, end="", flush=True)

@@ -17,6 +17,6 @@ for question in QUESTIONS:
     history.append({"role": "user", "content": question})
     if len(history) > MOST:
         del history[2:4]
-    message = client.messages.create(model="claude-sonnet-4-5", max_tokens=300, system="You are a cook.", messages=history)
+    message = client.messages.create(model="claude-haiku-4-5", max_tokens=300, system="You are a cook.", messages=history)
     print(message.content[0].text)
     history.append({"role": "assistant", "content": message.content[0].text})

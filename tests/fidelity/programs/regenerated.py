@@ -6,7 +6,7 @@ client = Anthropic()
 
 
 def ask(history):
-    message = client.messages.create(model="claude-sonnet-4-5", max_tokens=300, system="You write tales.", messages=history)
+    message = client.messages.create(model="claude-haiku-4-5", max_tokens=300, system="You write tales.", messages=history)
     return [*history, {"role": "assistant", "content": message.content[0].text}]
 
 

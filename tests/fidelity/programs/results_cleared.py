@@ -31,7 +31,7 @@ for number, question in enumerate(QUESTIONS, 1):
         for result in list(results())[:-1]:
             result["content"] = "[cleared]"
     while True:
-        message = client.messages.create(model="claude-sonnet-4-5", max_tokens=300, tools=TOOLS, messages=history)
+        message = client.messages.create(model="claude-haiku-4-5", max_tokens=300, tools=TOOLS, messages=history)
         history.append({"role": "assistant", "content": [block.model_dump(exclude_none=True) for block in message.content]})
         if message.stop_reason != "tool_use":
             break

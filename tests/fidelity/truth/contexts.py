@@ -29,6 +29,15 @@ SLIDING_WINDOW = Case(
                 4: ["assistant: The Loire.", "user: And one in Spain."],
                 5: ["assistant: The Ebro.", "user: And one in Poland."],
             },
+            contexts={
+                5: [
+                    "system: You are a geographer of few words.",
+                    "assistant: The Vistula.",
+                    "user: Which of them is the longest?",
+                    "assistant: The Vistula is.",
+                    "user: Does it freeze in winter?",
+                ]
+            },
         )
     ],
 )
@@ -49,6 +58,16 @@ MIDDLE_REMOVED = Case(
                 4: ["user: What about Monday?", "assistant: Soup."],
                 5: ["user: And Tuesday?", "assistant: Fish."],
             },
+            contexts={
+                5: [
+                    "system: You are a cook.",
+                    "user: I am allergic to nuts. Plan my week's dinners.",
+                    "assistant: No nuts, then.",
+                    "user: Wednesday, please.",
+                    "assistant: Pasta.",
+                    "user: Is all of that safe for me?",
+                ]
+            },
         )
     ],
 )
@@ -63,7 +82,18 @@ SUMMARISED = Case(
     [
         Session(
             [f"Tell me of {tree}." for tree in _TREES],
-            evicted={12: [said for tree in _TREES[:10] for said in (f"user: Tell me of {tree}.", f"assistant: It is a {tree}.")]},
+            contexts={
+                12: [
+                    "system: You are a botanist.",
+                    f"user: What we said so far: {_NOTE}",
+                    "user: Tell me of tea.",
+                    "assistant: It is a tea.",
+                    "user: Tell me of may.",
+                ]
+            },
+            evicted={
+                12: [said for tree in _TREES[:10] for said in (f"user: Tell me of {tree}.", f"assistant: It is a {tree}.")]
+            },
         ),
         Session(["Summarise this conversation about trees:\nuser: Tell me of oak.\nassistant: It is a oak.\nuser: Tell"]),
     ],
@@ -77,6 +107,13 @@ SUMMARISED_WHOLE = Case(
         Session(
             ["My printer is silent.", "The light is green.", "I pulled the plug.", "What now?"],
             name="support-7",
+            contexts={
+                4: [
+                    "system: You help people with printers.",
+                    "system: So far: a silent printer, green light, unplugged once.",
+                    "user: What now?",
+                ]
+            },
             evicted={
                 4: [
                     "user: My printer is silent.",
@@ -109,6 +146,19 @@ RESULTS_CLEARED = Case(
                 File(2, "two.txt", "read", "declared", "read_file"),
             ],
             evicted={3: ["result: c_one"]},
+            contexts={
+                3: [
+                    "user: What is in the first chapter?",
+                    "assistant: I open the first.",
+                    "result: c_one",
+                    "assistant: A dog comes home.",
+                    "user: And in the second?",
+                    "assistant: I open the second.",
+                    "result: c_two",
+                    "assistant: A dog leaves.",
+                    "user: Which of the two is sadder?",
+                ]
+            },
         )
     ],
 )
@@ -116,7 +166,21 @@ RESULTS_CLEARED = Case(
 SYSTEM_CHANGED = Case(
     "system_changed.py",
     ["Soup.", "Bread.", "Bread."],
-    [Session(["What is there to eat?", "Anything else?", "And now?"])],
+    [
+        Session(
+            ["What is there to eat?", "Anything else?", "And now?"],
+            contexts={
+                3: [
+                    "system: You are a waiter. Today there is nothing but bread.",
+                    "user: What is there to eat?",
+                    "assistant: Soup.",
+                    "user: Anything else?",
+                    "assistant: Bread.",
+                    "user: And now?",
+                ]
+            },
+        )
+    ],
 )
 
 EDITED_MESSAGE = Case(
@@ -130,7 +194,17 @@ EDITED_MESSAGE = Case(
                 "Second class, please.",
                 "On Tuesday evening.",
                 "First class, please.",
-            ]
+            ],
+            contexts={
+                5: [
+                    "system: You book trains.",
+                    "user: I want to go to Lyon.",
+                    "assistant: When?",
+                    "user: On Tuesday evening.",
+                    "assistant: Which class, then?",
+                    "user: First class, please.",
+                ]
+            },
         )
     ],
 )
@@ -142,6 +216,17 @@ RESTARTED = Case(
         Session(
             ["My screen is black.", "Yes, it is.", "I did.", "It is black again.", "Thank you."],
             name="ticket-9",
+            contexts={
+                3: [
+                    "system: You are the help desk.",
+                    "user: My screen is black.",
+                    "assistant: Is it plugged in?",
+                    "user: Yes, it is.",
+                    "assistant: Then restart it.",
+                    "user: I did.",
+                ],
+                4: ["system: You are the help desk.", "user: I did.", "assistant: Good.", "user: It is black again."],
+            },
             evicted={
                 4: [
                     "user: My screen is black.",
@@ -164,6 +249,14 @@ AGENT_SUMMARISED = Case(
         Session(
             ["Who built the bridge?", "When was that?", "How long is it?", "Is it still open?"],
             name="tour-1",
+            contexts={
+                4: [
+                    "system: You are a city guide.",
+                    "user: Here is a summary of the conversation to date: We spoke of a Roman bridge.",
+                    "assistant: As long as the river is wide.",
+                    "user: Is it still open?",
+                ]
+            },
             evicted={
                 4: [
                     "user: Who built the bridge?",

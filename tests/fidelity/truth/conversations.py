@@ -19,9 +19,25 @@ SERVER_SIDE = Case(
     "server_side.py",
     [f"{what} {step}." for step in ("first", "second", "third") for what in ("Bike", "Boat", "Kite")],
     [
-        Session(["Hello, I need help with my bike.", "The chain.", "It is off."]),
+        Session(
+            ["Hello, I need help with my bike.", "The chain.", "It is off."],
+            contexts={
+                3: [
+                    "system: You repair things. This is question 3.",
+                    "user: Hello, I need help with my bike.",
+                    "assistant: Bike first.",
+                    "user: The chain.",
+                    "assistant: Bike second.",
+                    "user: It is off.",
+                ]
+            },
+        ),
         Session(["Hello, I need help with my boat.", "The sail.", "It is torn."]),
-        Session(["Hello, I need help with my kite.", "The tail.", "It is gone."], name="conv_carol"),
+        Session(
+            ["Hello, I need help with my kite.", "The tail.", "It is gone."],
+            name="conv_carol",
+            contexts={2: ["user: Hello, I need help with my kite.", "assistant: Kite first.", "user: The tail."]},
+        ),
     ],
 )
 

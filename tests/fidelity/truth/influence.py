@@ -28,6 +28,16 @@ REGENERATED = Case(
                 "Let it meet a crow.",
                 "Let them make friends.",
             ],
+            contexts={
+                5: [
+                    "system: You write tales.",
+                    "user: Begin a tale of a fox.",
+                    "assistant: There was a fox.",
+                    "user: Let it meet a crow.",
+                    "assistant: It met a crow with a cheese.",
+                    "user: Let them make friends.",
+                ]
+            },
             retries=[Retry(4, "turn", 2, 2)],
         )
     ],
@@ -55,6 +65,16 @@ WEB_SEARCH = Case(
     [
         Session(
             ["How is the weather? Write it down.", "Do I need an umbrella?", "Now write me a shopping list."],
+            contexts={
+                3: [
+                    "system: You look things up.",
+                    "user: How is the weather? Write it down.",
+                    "user: Do I need an umbrella?",
+                    "user: Now write me a shopping list.",
+                    "assistant: A list, then.",
+                    "result: c_list",
+                ]
+            },
             tools=[
                 Tool(1, "fetch_page", "ok", "I look it up."),
                 Tool(1, "write_file", "ok", _REPORT),
@@ -102,6 +122,14 @@ AGENT_SEARCH = Case(
         Session(
             ["Which library parses dates best? Use it.", "Write a file that greets me."],
             name="dates",
+            contexts={
+                2: [
+                    "system: You are a programmer.",
+                    "user: Write a file that greets me.",
+                    "assistant: A greeting.",
+                    "result: c_hello",
+                ]
+            },
             tools=[
                 Tool(1, "web_search", "ok", "I search."),
                 Tool(1, "write_file", "ok", _DATES),

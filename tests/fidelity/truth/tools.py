@@ -1,4 +1,4 @@
-"""Tools: of loops written by hand, of agents, of processes that die; the files that they touch; attempts and what is left open."""
+"""Tools of hand-written loops, of agents and of processes that die: attempts, files, and what is left open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 from fidelity.case import Case, File, Retry, Session, Tool, Unfinished
 from turnlog.demo.scripted_model import Reply, ToolCall
 
-_GREETING = [
+_GREETING: list[Reply | str] = [
     Reply(
         "I write the new one and read the old.",
         tool_calls=[
@@ -57,27 +57,28 @@ CLAUDE_TOOLS = Case(
     "claude_tools.py",
     [
         Reply(
-            "I sort the list and look at it.",
+            "I write a new list and look at the old.",
             tool_calls=[
-                ToolCall("bash", {"command": "sort guests.txt > sorted.txt"}, "c_sort"),
+                ToolCall("bash", {"command": "printf 'Ada\\nZoe\\n' > sorted.txt"}, "c_sort"),
                 ToolCall("read_file", {"path": "guests.txt"}, "c_guests"),
             ],
         ),
         "Zoe and Ada are coming.",
-        Reply("I look at the sorted list.", tool_calls=[ToolCall("bash", {"command": "head -1 sorted.txt"}, "c_head")]),
+        Reply("The old list can go.", tool_calls=[ToolCall("bash", {"command": "rm guests.txt"}, "c_remove")]),
         "Ada.",
     ],
     [
         Session(
             ["Prepare the list of guests.", "Who comes first?"],
             tools=[
-                Tool(1, "bash", "ok", "I sort the list and look at it."),
-                Tool(1, "read_file", "ok", "I sort the list and look at it."),
-                Tool(2, "bash", "ok", "I look at the sorted list."),
+                Tool(1, "bash", "ok", "I write a new list and look at the old."),
+                Tool(1, "read_file", "ok", "I write a new list and look at the old."),
+                Tool(2, "bash", "ok", "The old list can go."),
             ],
             files=[
                 File(1, "sorted.txt", "write", "declared", "bash"),
                 File(1, "guests.txt", "read", "declared", "read_file"),
+                File(2, "guests.txt", "delete", "declared", "bash"),
             ],
         )
     ],
@@ -94,6 +95,18 @@ RESPONSES_TOOLS = Case(
     [
         Session(
             ["What are 2 and 3?", "And 10 more?"],
+            contexts={
+                2: [
+                    "system: You count.",
+                    "user: What are 2 and 3?",
+                    "assistant: I add them.",
+                    "result: c_five",
+                    "assistant: Five.",
+                    "user: And 10 more?",
+                    "assistant: I add ten.",
+                    "result: c_fifteen",
+                ]
+            },
             tools=[Tool(1, "add", "ok", "I add them."), Tool(2, "add", "ok", "I add ten.")],
         )
     ],
@@ -104,7 +117,10 @@ LANGCHAIN_LOOP = Case(
     [
         Reply(
             "I look both up.",
-            tool_calls=[ToolCall("price_of", {"fruit": "apple"}, "c_price"), ToolCall("stock_of", {"fruit": "apple"}, "c_stock")],
+            tool_calls=[
+                ToolCall("price_of", {"fruit": "apple"}, "c_price"),
+                ToolCall("stock_of", {"fruit": "apple"}, "c_stock"),
+            ],
         ),
         "40 cents, and there are three.",
         Reply("I look it up.", tool_calls=[ToolCall("price_of", {"fruit": "pear"}, "c_pear")]),
@@ -198,6 +214,7 @@ FILES_BY_AGENT = Case(
                 File(1, "page.html", "create", "observed", "publish"),
                 File(1, "list.txt", "create", "both", "bash"),
                 File(1, "draft.txt", "write", "both", "bash"),
+                File(1, "list.txt", "delete", "both", "bash"),
                 File(1, "final.txt", "rename from list.txt", "both", "bash"),
                 File(1, "final.txt", "delete", "both", "bash"),
             ],
@@ -250,12 +267,13 @@ KILLED_LOOP = Case(
     [
         Session(
             ["Back up, then upgrade."],
-            unfinished=[Unfinished(1, "pending", "backup"), Unfinished(1, "pending", "upgrade")],
+            unfinished=[Unfinished(1, "queued", "backup"), Unfinished(1, "queued", "upgrade")],
         )
     ],
     exit_code=-signal.SIGKILL,
 )
 
+# A call that waits for a person has not ended: it is open work, and neither ok nor failed.
 APPROVAL = Case(
     "approval.py",
     [
@@ -264,7 +282,7 @@ APPROVAL = Case(
         "Ann has her money.",
     ],
     [
-        Session(["Pay 5 to Ann."], name="pay-Ann", tools=[Tool(1, "pay", "ok", "I pay Ann.")]),
+        Session(["Pay 5 to Ann.", "true"], name="pay-Ann", tools=[Tool(2, "pay", "ok", "I pay Ann.")]),
         Session(["Pay 5 to Ben."], name="pay-Ben", unfinished=[Unfinished(1, "pending", "pay 5 to Ben?")]),
     ],
 )

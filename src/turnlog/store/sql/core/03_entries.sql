@@ -12,6 +12,7 @@ select
     d.tier as tier,
     d.action as action,
     d.evidence as evidence,
+    d.renamed_from as renamed_from,
     d.tool as tool,
     d.ts_ns as changed_ns,
     d.sequence as sequence

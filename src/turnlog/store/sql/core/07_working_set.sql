@@ -5,6 +5,7 @@ select
     w.key as key,
     w.action as last_action,
     w.evidence as evidence,
+    w.renamed_from as renamed_from,
     w.touched_in_turn as turn,
     w.touches as touches,
     w.tool as tool,
@@ -16,6 +17,7 @@ from (
         e.key as key,
         e.action as action,
         e.evidence as evidence,
+        e.renamed_from as renamed_from,
         e.turn as touched_in_turn,
         e.tool as tool,
         e.commit_id as commit_id,
@@ -25,6 +27,7 @@ from (
     from entries as e
     where e.session_id = p_session
       and e.kind in ('file', 'source')
+      and e.op <> 'evict'
       and e.turn > (select coalesce(max(t.turn), 0) from turn_numbers as t where t.session_id = p_session) - p_last_turns
 ) as w
 where w.age = 1

@@ -29,23 +29,36 @@ from (
         e.changed_at as evicted_at,
         e.kind as kind,
         e.key as key,
-        coalesce(x.summary, '') as summary,
-        coalesce(x.role, '') as role,
-        coalesce(x.tool, '') as tool,
-        coalesce(x.introduced_in, 0) as introduced_in,
+        coalesce(x.said, '') as summary,
+        coalesce(x.speaker, '') as role,
+        coalesce(x.made_by, '') as tool,
+        coalesce(x.known_since, 0) as introduced_in,
         coalesce(r.eviction_reason, '') as reason,
         e.tier as tier,
-        coalesce(x.lineage, '') as lineage,
-        e.changed_ns as known_ns,
-        case when coalesce(x.evicted_ns, 0) > 0 then x.evicted_ns else e.changed_ns end as left_ns,
+        coalesce(x.left_lineage, '') as lineage,
+        e.changed_ns as left_ns,
         e.sequence as sequence
     from entries as e
     left join eviction_rows as r on r.session_id = e.session_id and r.commit_id = e.commit_id
-    asof left join context_entries as x
+    left join (
+        -- One row each: several messages can hold an entry, as a call and its result do.
+        select
+            k.session_id as session_id,
+            k.kind as kind,
+            k.key as key,
+            k.evicted_ns as evicted_ns,
+            max(k.summary) as said,
+            max(k.role) as speaker,
+            max(k.tool) as made_by,
+            max(k.introduced_in) as known_since,
+            max(k.lineage) as left_lineage
+        from context_entries as k
+        group by k.session_id, k.kind, k.key, k.evicted_ns
+    ) as x
         on x.session_id = e.session_id
         and x.kind = e.kind
         and x.key = e.key
-        and x.evicted_ns <= e.changed_ns
+        and x.evicted_ns = e.changed_ns
     where e.op = 'evict'
     union all
     select
@@ -62,7 +75,6 @@ from (
         'resumed' as reason,
         case when n.kind in ('message', 'result', 'source', 'tool') then 'transient' else 'durable' end as tier,
         n.lineage as lineage,
-        n.resumed_ns as known_ns,
         n.resumed_ns as left_ns,
         max(n.place) as sequence
     from (
@@ -124,7 +136,7 @@ from (
        and max(case when n.is_new = 0 then n.is_message_kept else 0 end) = 0
        and max(case when n.kind in ('message', 'result') then 0 else n.is_new end) = 0
 ) as v
-asof left join (
+left join (
     select
         e.session_id as session_id,
         e.kind as kind,
@@ -133,11 +145,11 @@ asof left join (
         e.action as action,
         e.tool as tool,
         e.turn as turn,
-        e.changed_ns as changed_ns
+        row_number() over (partition by e.session_id, e.kind, e.key order by e.turn desc, e.changed_ns desc, e.sequence desc) as age
     from entries as e
     where e.op <> 'evict'
 ) as s
     on s.session_id = v.session_id
     and s.kind = v.kind
     and s.key = v.key
-    and s.changed_ns <= v.known_ns
+    and s.age = 1

@@ -53,6 +53,6 @@ from (
     where not s.same
        or not s.same_context
        or not s.same_request
-       or a.input_hash <> b.input_hash
+       or (a.input_hash <> b.input_hash and a.input_hash <> '' and b.input_hash <> '')
 ) as f
 where f.place = 1
