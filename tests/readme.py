@@ -26,7 +26,8 @@ _OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n```console\n)(.*?)(^```$)", re.D
 _TABLE = re.compile(r"(<!-- (views|frameworks) -->\n)((?:\n?\|.*\n)*)")
 _WHAT = {
     "openai": "chat completions and responses; sync, async, streaming, raw and parsed forms",
-    "anthropic": "messages, whole, streamed, raw or parsed; sync, async; on the SDK's own spans if it makes any; tool runner",
+    "anthropic": "messages; sync, async, streaming, raw and parsed forms; on the SDK's own spans where it makes them; "
+    "its tool runner, since 1.14",
     "langchain": "chat models and tools; sync, async, streaming",
     "langgraph": "agents and graphs as turns (`create_agent`, `StateGraph`); `thread_id` is the session",
 }

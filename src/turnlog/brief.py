@@ -94,7 +94,8 @@ def _lost(rows: Iterable[OutOfContext]) -> Iterator[str]:
             what = "decision"
         else:
             what = f"{row.kind} {_quoted(row.key)}"
-        yield f"- {what} (turn {row.introduced_in})" + (f": {_quoted(row.summary)}" if row.summary else "")
+        since = f" (turn {row.introduced_in})" if row.introduced_in else ""
+        yield f"- {what}{since}" + (f": {_quoted(row.summary)}" if row.summary else "")
 
 
 def _failed(rows: Iterable[Failed]) -> Iterator[str]:
@@ -112,11 +113,13 @@ def _unfinished(rows: Iterable[Pending]) -> Iterator[str]:
 
 
 def _compose(facts: _Facts, limit: int) -> str:
-    """Failures and open work are few and come short at no more than a quarter each; what was lost fills the rest."""
+    """What was lost is most, and leaves a quarter each to failures and to open work where they need it."""
     room = limit - len(_HEAD)
-    failed = _section(_FAILED, facts.failed, room // 4)
-    unfinished = _section(_UNFINISHED, facts.unfinished, room // 4)
-    lost = _section(_LOST, facts.lost, room - len(failed) - len(unfinished))
+    for_failed = min(len(_section(_FAILED, facts.failed, limit)), room // 4)
+    for_unfinished = min(len(_section(_UNFINISHED, facts.unfinished, limit)), room // 4)
+    lost = _section(_LOST, facts.lost, room - for_failed - for_unfinished)
+    failed = _section(_FAILED, facts.failed, room - len(lost) - for_unfinished)
+    unfinished = _section(_UNFINISHED, facts.unfinished, room - len(lost) - len(failed))
     return _HEAD + lost + failed + unfinished if lost or failed or unfinished else ""
 
 

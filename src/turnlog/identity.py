@@ -86,6 +86,7 @@ class Sessions:
     def __init__(self, default: str = "") -> None:
         self._configured = default
         self._default = ""
+        self._default_given = False
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         # Re-entrant: a garbage collection can start or end spans anywhere.
         self._lock = threading.RLock()
@@ -102,8 +103,9 @@ class Sessions:
     def unnamed(self) -> str:
         """A session for a conversation that nobody named: the process's own for the first, a new one for each further."""
         with self._lock:
-            own = self._process_session()
-            return own if own not in self._turns else make_id()
+            own, is_free = self._process_session(), not self._default_given
+            self._default_given = True
+            return own if is_free and own not in self._turns else make_id()
 
     def identify(
         self,

@@ -149,7 +149,11 @@ class SessionProcessor(SpanProcessor):
         match: Match | None = None
         ask: Ask | None = None
         if calls_model or (operation in _OPENERS and isinstance(content.get(semconv.GEN_AI_INPUT_MESSAGES), Messages)):
-            match = self._attempt("following the messages", None, lambda: self.conversations.match(attributes, content, named))
+            turn = parent.turn if parent is not None and parent.opened else None
+            next_in_line = calls_model and turn is not None and not turn.prefix_said
+            match = self._attempt(
+                "following the messages", None, lambda: self.conversations.match(attributes, content, named, next_in_line)
+            )
         elif operation == GenAiOperation.EXECUTE_TOOL:
             ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):

@@ -129,6 +129,7 @@ class Eviction(NamedTuple):
     summary: str
     role: str
     tool: str
+    source_commit: str
     introduced_in: int
     reason: str
     tier: str
@@ -141,6 +142,7 @@ class OutOfContext(NamedTuple):
     summary: str
     role: str
     tool: str
+    source_commit: str
     introduced_in: int
     turn: int
     reason: str
@@ -574,7 +576,10 @@ def out_of_context(db: Database, session: str, turn: int = 0) -> list[OutOfConte
     return _rows(
         db,
         OutOfContext,
-        "from out_of_context($session, $turn) order by list_position($kinds, kind), introduced_in desc, left_ns desc, key",
+        """
+        from out_of_context($session, $turn)
+        order by list_position($kinds, kind), introduced_in desc, left_ns desc, sequence desc, key
+        """,
         {"session": session, "turn": turn or last_turn(db, session), "kinds": _MOST_TELLING},
     )
 

@@ -54,6 +54,10 @@ class Settings:
         return self.directory / "store.lock"
 
     @property
+    def archive(self) -> Path:
+        return self.directory / "archive"
+
+    @property
     def journals(self) -> Path:
         return self.directory / "journal"
 

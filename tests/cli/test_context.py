@@ -24,7 +24,7 @@ def result(call: str, text: str) -> Message:
 
 
 def play(recording: Recording, *, turns: int = 3) -> None:
-    """Turn 1 reads a file and writes another; turn 2 forgets the reading, turn 3 all but the last answer."""
+    """Turn 1 reads a file and writes another; turn 2 forgets the reading, turn 3 all before turn 2."""
     read = asks("First the grammar.", "call-1", "read_file", path="grammar.md")
     wrote = asks("Now the parser.", "call-2", "write_file", path="parser.py")
     history = [user("write a parser")]
@@ -43,7 +43,7 @@ def play(recording: Recording, *, turns: int = 3) -> None:
             recording.chat(history, [assistant("It passes.")])
     history += [assistant("It passes."), user("and now?")]
     if turns >= 3:
-        del history[:-2]
+        del history[:-3]
         with recording.agent("and now?", conversation="demo"):
             recording.chat(history, [assistant("Done.")])
 
@@ -51,10 +51,10 @@ def play(recording: Recording, *, turns: int = 3) -> None:
 TRIMMED = [
     "turn 2  DAY TIME  test it",
     "ID  TIME  trimmed  1 decision, 1 file, 1 result, 1 message",
-    "  decision  ID  turn 1  call read_file - First the grammar.",
-    "  file  grammar.md  turn 1  read by read_file",
-    "  result  read_file  turn 1  expr := term",
-    "  message  assistant  turn 1  call read_file - First the grammar.",
+    "  decision  turn 1  ID  call read_file - First the grammar.",
+    "  file  grammar.md  turn 1  ID  read by read_file",
+    "  result  read_file  turn 1  ID  expr := term",
+    "  message  assistant  turn 1  ID  call read_file - First the grammar.",
 ]
 
 
@@ -63,14 +63,13 @@ def test_log_shows_what_left_the_context_key_by_key(recording: Recording, turnlo
     assert plain(turnlog("log", "--evicted").out) == [
         "session demo",
         "turn 3  DAY TIME  and now?",
-        "ID  TIME  trimmed  1 decision, 1 file, 1 result, 4 messages",
-        "  decision  ID  turn 1  call write_file - Now the parser.",
-        "  file  parser.py  turn 1  write by write_file",
-        "  result  write_file  turn 1  wrote it",
+        "ID  TIME  trimmed  1 decision, 1 file, 1 result, 3 messages",
+        "  decision  turn 1  ID  call write_file - Now the parser.",
+        "  file  parser.py  turn 1  ID  write by write_file",
+        "  result  write_file  turn 1  ID  wrote it",
         "  message  user  turn 1  write a parser",
-        "  message  assistant  turn 1  call write_file - Now the parser.",
-        "  message  assistant  turn 1  It is written.",
-        "  message  user  turn 2  test it",
+        "  message  assistant  turn 1  ID  call write_file - Now the parser.",
+        "  message  assistant  turn 1  ID  It is written.",
         *TRIMMED,
     ]
 
@@ -78,7 +77,7 @@ def test_log_shows_what_left_the_context_key_by_key(recording: Recording, turnlo
 def test_log_of_evictions_is_narrowed_like_the_log(recording: Recording, turnlog: Turnlog) -> None:
     play(recording)
     assert plain(turnlog("log", "--evicted", "--turn", "2").out) == ["session demo", *TRIMMED]
-    assert len(plain(turnlog("log", "--evicted", "-n", "1").out)) == 10
+    assert len(plain(turnlog("log", "--evicted", "-n", "1").out)) == 9
     assert plain(turnlog("log", "--evicted", "--tool", "read_file").out) == [
         "session demo",
         TRIMMED[0],
@@ -96,7 +95,7 @@ def test_the_log_counts_what_left(recording: Recording, turnlog: Turnlog) -> Non
         "session demo",
         "turn 2  DAY TIME  test it",
         "ID  TIME  decision  answer - It passes.",
-        "ID  TIME  eviction  1 message, 1 decision, 1 file, 1 result left the context",
+        "ID  TIME  eviction  1 message, 1 result, 1 decision, 1 file left the context",
     ]
 
 
@@ -105,16 +104,19 @@ def test_state_shows_what_the_model_no_longer_sees(recording: Recording, turnlog
     assert plain(turnlog("state", "--evicted").out) == [
         "session demo  out of context after turn 3",
         "decision",
-        "  ID  turn 1  left in turn 3: trimmed  call write_file - Now the parser.",
-        "  ID  turn 1  left in turn 2: trimmed  call read_file - First the grammar.",
+        "  turn 1  left in turn 3: trimmed  ID  call write_file - Now the parser.",
+        "  turn 1  left in turn 2: trimmed  ID  call read_file - First the grammar.",
         "file",
-        "  parser.py  turn 1  left in turn 3: trimmed  write by write_file",
-        "  grammar.md  turn 1  left in turn 2: trimmed  read by read_file",
+        "  parser.py  turn 1  left in turn 3: trimmed  ID  write by write_file",
+        "  grammar.md  turn 1  left in turn 2: trimmed  ID  read by read_file",
         "result",
-        "  write_file  turn 1  left in turn 3: trimmed  wrote it",
-        "  read_file  turn 1  left in turn 2: trimmed  expr := term",
+        "  write_file  turn 1  left in turn 3: trimmed  ID  wrote it",
+        "  read_file  turn 1  left in turn 2: trimmed  ID  expr := term",
         "message",
-        *sorted(plain(turnlog("state", "--evicted").out)[-5:]),
+        "  assistant  turn 1  left in turn 3: trimmed  ID  It is written.",
+        "  assistant  turn 1  left in turn 3: trimmed  ID  call write_file - Now the parser.",
+        "  user  turn 1  left in turn 3: trimmed  write a parser",
+        "  assistant  turn 1  left in turn 2: trimmed  ID  call read_file - First the grammar.",
     ]
     before = plain(turnlog("state", "--evicted", "--turn", "2").out)
     assert [line for line in before if "parser.py" in line or "turn 3" in line] == []
@@ -140,7 +142,8 @@ def test_a_long_list_is_cut_and_says_so(recording: Recording, turnlog: Turnlog) 
 def test_context_shows_what_the_model_could_see(recording: Recording, turnlog: Turnlog) -> None:
     play(recording)
     assert plain(turnlog("context").out) == [
-        "session demo  turn 3  2 messages that model call ID saw",
+        "session demo  turn 3  3 messages that model call ID saw",
+        "user  turn 2  test it",
         "assistant  turn 2  ID  It passes.",
         "user  turn 3  and now?",
     ]

@@ -11,8 +11,10 @@ import pytest
 from cli.history import Turnlog, plain
 from cli.terminal import Terminal
 from programs import ROOT
+from recording import Message, Recording, assistant, user
 from store.attempts import Attempts
 from turnlog import queries, semconv
+from turnlog.semconv import GenAiOperation
 from turnlog.settings import Settings
 
 NO_RETRIES = "turnlog: session s ran every turn once only.\n"
@@ -180,6 +182,34 @@ def test_on_a_terminal_both_sides_fit(three: Attempts, settings: Settings, width
         (9, 9 + half + 2)
     ] * 3
     assert max(map(len, lines)) <= width
+
+
+def work(recording: Recording, history: list[Message], text: str, call: str, result: str) -> list[Message]:
+    """A turn as an agent records it: the model asks for a tool under a new id, and answers. Gives the longer history."""
+    asks = {"role": "assistant", "parts": [{"type": "tool_call", "id": call, "name": "run", "arguments": {"target": "tests"}}]}
+    brings = {"role": "tool", "parts": [{"type": "tool_call_response", "id": call, "response": result}]}
+    with recording.agent(text, conversation="demo"):
+        asked = [*history, user(text)]
+        recording.chat(asked, [asks])
+        content = {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: {"target": "tests"}, semconv.GEN_AI_TOOL_CALL_RESULT: result}
+        named = {semconv.GEN_AI_TOOL_NAME: "run", semconv.GEN_AI_TOOL_CALL_ID: call}
+        recording.start(GenAiOperation.EXECUTE_TOOL, content, named).end()
+        recording.chat([*asked, asks, brings], [assistant("Done.")])
+    return [*asked, asks, brings, assistant("Done.")]
+
+
+def test_what_an_agent_records_is_compared_past_the_ids_of_its_calls(recording: Recording, turnlog: Turnlog) -> None:
+    history = work(recording, [], "test it", "call-1", "3 passed")
+    work(recording, history, "test it", "call-2", "3 passed")
+    work(recording, history, "test it", "call-3", "3 passed")
+    work(recording, history, "test it", "call-4", "2 passed")
+    parted = [[line for line in plain(turnlog("diff", turn, "--retry").out) if "divergence" in line] for turn in ("3", "4")]
+    assert parted == [
+        ["  no divergence: both did the same"],
+        ["  first divergence: tool result - the same call came back differently"],
+    ]
+    once = "turnlog: turn 1 of session demo was run once only. Turns with retries: 2 (again in 3, 4).\n"
+    assert turnlog("diff", "1", "--retry").err == once
 
 
 def test_the_log_marks_turns_and_calls_that_are_attempts(story: Attempts, turnlog: Turnlog) -> None:

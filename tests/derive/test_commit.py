@@ -23,7 +23,7 @@ POLICY = ContentPolicy(Settings(directory=Path("unused")))
 FULL = ContentPolicy(Settings(directory=Path("unused"), capture=Capture.FULL))
 NONE = ContentPolicy(Settings(directory=Path("unused"), capture=Capture.NONE))
 SPAN = "00000000000000aa"
-ASKED = ("call-0",)
+ASKED = ("search call-0",)
 
 Facts = Mapping[str, Any]
 
@@ -203,7 +203,7 @@ def test_choosing_tools_is_a_decision_with_the_reason_that_the_model_stated() ->
         output_hash=POLICY.hash([answer]),
         output_summary="The test is wrong.",
         changes=(Change(DeltaOp.SET, EntryKind.DECISION, SPAN, choice, Tier.DURABLE),),
-        decision=Decision(SPAN, choice, "The test is wrong.", ReasonSource.STATED, calls=("call-0", "call-1", "call-2")),
+        decision=Decision(SPAN, choice, "The test is wrong.", ReasonSource.STATED, calls=("read_file call-0", "write_file call-1", "read_file call-2")),
     )
 
 

@@ -258,6 +258,20 @@ def test_an_abandoned_stream_ends_when_it_is_collected(instrumented: Recorder, m
     assert models(instrumented) == ["m", "unread", "next"]
 
 
+@needs_spans
+def test_a_dropped_stream_is_over_at_once_for_the_sdk(model: Any, provider: TracerProvider, instrumented: Recorder) -> None:
+    model.script[:] = ["one two", "one two"]
+    telemetry: Any = {"tracer_provider": provider}
+    with anthropic.Anthropic(base_url=model.url, api_key="none", open_telemetry=telemetry) as client:
+        gc.disable()
+        try:
+            client.messages.create(**{**GIVEN, "model": "unread"}, stream=True)
+            next(client.messages.create(**{**GIVEN, "model": "read"}, stream=True))
+            assert models(instrumented) == ["unread", "read"]
+        finally:
+            gc.enable()
+
+
 def test_errors_are_the_sdks_own_and_end_the_span(
     instrumented: Recorder, model: Any, client: anthropic.Anthropic, spans_of: str
 ) -> None:

@@ -184,16 +184,16 @@ def test_undo_under_somebody_elses_wrapper_steps_aside(toy: Callable[[], ModuleT
 
 def test_importing_the_instrumentation_imports_no_framework() -> None:
     code = "import sys, turnlog.instrument as i; i.instrument_all(); print([m for m in sys.argv[1:] if m in sys.modules])"
-    names = ["openai", "langchain_core", "langgraph", "duckdb", "opentelemetry.instrumentation.instrumentor"]
+    names = ["openai", "anthropic", "langchain_core", "langgraph", "duckdb", "opentelemetry.instrumentation.instrumentor"]
     ran = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 
 
 def test_zero_code_instrumentors_hook_what_is_imported_and_unhook_it(tmp_path: Path) -> None:
     code = """
-import openai, langgraph.pregel.main, langchain_core.tools.base
-from turnlog.instrument import LangChainInstrumentor, OpenAIInstrumentor, status
-for instrumentor in (OpenAIInstrumentor(), LangChainInstrumentor()):
+import anthropic, openai, langgraph.pregel.main, langchain_core.tools.base
+from turnlog.instrument import AnthropicInstrumentor, LangChainInstrumentor, OpenAIInstrumentor, status
+for instrumentor in (OpenAIInstrumentor(), AnthropicInstrumentor(), LangChainInstrumentor()):
     instrumentor.instrument(skip_dep_check=True)
     print([each.framework for each in status() if each.hooked])
     instrumentor.uninstrument()
@@ -201,7 +201,7 @@ print([each.framework for each in status() if each.hooked])
 """
     env = {**os.environ, "TURNLOG_DIR": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    assert ran.stdout.splitlines() == ["['openai']", "['langchain', 'langgraph']", "[]"]
+    assert ran.stdout.splitlines() == ["['openai']", "['anthropic']", "['langchain', 'langgraph']", "[]"]
     assert ran.stderr == ""
 
 
@@ -226,6 +226,29 @@ def test_a_missing_target_costs_one_hook_and_a_line_with_its_name(
     assert recorder.names == ["call run"]
     assert [line.partition(", it")[0] for line in complaints] == ["turnlog: toy: cannot hook toy_framework:Agent.renamed"]
     assert instrumentation.status()[3:5] == (True, "not found: toy_framework:Agent.renamed")
+
+
+@pytest.mark.parametrize(("target", "hooked"), [("outer|run", []), ("newer|run", ["call newer|run"])])
+def test_of_several_names_the_first_that_the_framework_has_is_hooked(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder, complaints: list[str], target: str, hooked: list[str]
+) -> None:
+    agent = toy().Agent()
+    apply(hook(target))
+    assert agent.run("hi") == "HI"
+    assert (recorder.names, complaints) == (hooked, [])
+
+
+def test_a_second_time_under_somebody_elses_wrapper_records_each_call_once(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    module = toy()
+    instrumentation = apply(hook("run"))
+    ours = module.Agent.run
+    module.Agent.run = lambda self, text: ours(self, text) + "!"
+    instrumentation.undo()
+    apply(hook("run"))
+    assert module.Agent().run("hi") == "HI!"
+    assert recorder.names == ["call run"]
 
 
 def test_an_extension_is_installed_with_its_module_and_taken_out(toy: Callable[[], ModuleType], apply: Apply) -> None:

@@ -137,10 +137,11 @@ def test_a_thread_without_a_context_belongs_to_the_innermost_of_nested_calls(obs
 
 
 def test_two_calls_that_write_one_file_in_turn_both_have_written_it(observed: Recording) -> None:
-    first_wrote, second_wrote = threading.Event(), threading.Event()
+    both_run, first_wrote, second_wrote = threading.Barrier(2), threading.Event(), threading.Event()
 
     @turnlog.tool
     def write_file(path: str, content: str) -> None:
+        both_run.wait(10)
         if content == "second":
             first_wrote.wait(10)
         Path(path).write_text(content)

@@ -15,7 +15,7 @@ import pytest
 
 import turnlog
 from observe.observing import MakeObserved, calls, delta, touched
-from recording import Recording
+from recording import Recording, journal_rows
 from turnlog.content import ContentPolicy
 from turnlog.observe import hook
 from turnlog.settings import Observe
@@ -255,13 +255,15 @@ def test_what_python_and_turnlog_write_for_themselves_is_not_the_tools(
     assert list((folder / "__pycache__").iterdir())
 
 
-def test_beyond_some_thousand_files_the_rest_is_counted(
+def test_beyond_some_hundred_files_the_rest_is_counted(
     observed: Recording, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(hook, "MOST_FILES", 3)
-    work(lambda: [write(f"{number}") for number in range(5)])
-    assert len(touched(observed)) == 3
-    assert caplog.messages == ["turnlog: files of one tool call beyond 2,000 (2)"]
+    monkeypatch.setattr(hook, "_MOST_FILES", 503)
+    work(lambda: [write(f"{number}") for number in range(505)])
+    assert len(touched(observed)) == 500
+    assert caplog.messages == ["turnlog: files of one tool call beyond the first 500 left out (5)"]
+    (row,) = [row for row in journal_rows(observed.settings) if row["record"] == "end"]
+    assert len(row["delta"]) == 501
 
 
 @pytest.mark.parametrize(

@@ -204,35 +204,35 @@ def test_resumptions(ask: Answers) -> None:
 
 
 TRIMMED = [
-    ("message", "said in c1", "call read_file - First the grammar.", "assistant", "", 1, "transient"),
-    ("decision", "c1", "call read_file - First the grammar.", "assistant", "", 1, "durable"),
-    ("result", "call-1", "expr := term", "tool", "read_file", 1, "transient"),
-    ("file", "a.md", "read by read_file", "tool", "read_file", 1, "durable"),
+    ("message", "said in c1", "call read_file - First the grammar.", "assistant", "", "c1", 1, "transient"),
+    ("decision", "c1", "call read_file - First the grammar.", "assistant", "", "c1", 1, "durable"),
+    ("result", "call-1", "expr := term", "tool", "read_file", "read1", 1, "transient"),
+    ("file", "a.md", "read by read_file", "tool", "read_file", "read1", 1, "durable"),
 ]
 CLEARED = [
-    ("result", "call-3", "a page", "tool", "fetch", 2, "transient"),
-    ("source", "https://x", "fetch by fetch", "tool", "fetch", 2, "transient"),
+    ("result", "call-3", "a page", "tool", "fetch", "fetch", 2, "transient"),
+    ("source", "https://x", "fetch by fetch", "tool", "fetch", "fetch", 2, "transient"),
 ]
 LOST_AT_RESTART = [
-    ("decision", "c2", "call write_file", "assistant", "", 1, "durable"),
-    ("decision", "c4", "call fetch", "assistant", "", 2, "durable"),
-    ("decision", "c5", "It works.", "assistant", "", 2, "durable"),
-    ("decision", "c6", "call read_file", "assistant", "", 3, "durable"),
-    ("file", "a.md", "read by read_file", "tool", "read_file", 3, "durable"),
-    ("file", "p.py", "write by write_file", "tool", "write_file", 1, "durable"),
-    ("message", "now test it", "now test it", "user", "", 2, "transient"),
-    ("message", "said in c2", "call write_file", "assistant", "", 1, "transient"),
-    ("message", "said in c4", "call fetch", "assistant", "", 2, "transient"),
-    ("message", "said in c5", "It works.", "assistant", "", 2, "transient"),
-    ("message", "said in c6", "call read_file", "assistant", "", 3, "transient"),
-    ("result", "call-2", "wrote it", "tool", "write_file", 1, "transient"),
-    ("result", "call-3", "a page", "tool", "fetch", 2, "transient"),
-    ("result", "call-5", "expr := term", "tool", "read_file", 3, "transient"),
+    ("decision", "c2", "call write_file", "assistant", "", "c2", 1, "durable"),
+    ("decision", "c4", "call fetch", "assistant", "", "c4", 2, "durable"),
+    ("decision", "c5", "It works.", "assistant", "", "c5", 2, "durable"),
+    ("decision", "c6", "call read_file", "assistant", "", "c6", 3, "durable"),
+    ("file", "a.md", "read by read_file", "tool", "read_file", "read2", 3, "durable"),
+    ("file", "p.py", "write by write_file", "tool", "write_file", "write1", 1, "durable"),
+    ("message", "now test it", "now test it", "user", "", "", 2, "transient"),
+    ("message", "said in c2", "call write_file", "assistant", "", "c2", 1, "transient"),
+    ("message", "said in c4", "call fetch", "assistant", "", "c4", 2, "transient"),
+    ("message", "said in c5", "It works.", "assistant", "", "c5", 2, "transient"),
+    ("message", "said in c6", "call read_file", "assistant", "", "c6", 3, "transient"),
+    ("result", "call-2", "wrote it", "tool", "write_file", "write1", 1, "transient"),
+    ("result", "call-3", "a page", "tool", "fetch", "fetch", 2, "transient"),
+    ("result", "call-5", "expr := term", "tool", "read_file", "read2", 3, "transient"),
 ]
 
 
 def test_evictions(ask: Answers) -> None:
-    what = "kind, key, summary, role, tool, introduced_in, tier"
+    what = "kind, key, summary, role, tool, source_commit, introduced_in, tier"
 
     def left(where: str, order: str) -> list[tuple[Any, ...]]:
         return ask(f"select {what} from evictions where session_id = 's' and {where} order by {order}")
@@ -322,7 +322,7 @@ def test_out_of_context(ask: Answers) -> None:
     assert out(1) == []
     assert out(2) == trimmed
     assert out(3) == sorted([row for row in trimmed + cleared if row != read_again], key=str)
-    at_restart = [(kind, key, 4, since, "resumed", "d1") for kind, key, _, _, _, since, _ in LOST_AT_RESTART]
+    at_restart = [(kind, key, 4, since, "resumed", "d1") for kind, key, _, _, _, _, since, _ in LOST_AT_RESTART]
     still_out = [row for row in out(3) if row[:2] != ("result", "call-3")]
     assert out(4) == sorted(at_restart + still_out, key=str)
 

@@ -252,7 +252,7 @@ def test_a_call_that_was_asked_for_and_has_not_begun_is_queued(tell: Callable[..
     asked: dict[str, Any] = {"choice": "call read_file", "lineage": "L", "calls": ["c1", "c2", "c3", "c4"]}
     ask = tell(
         lambda: life.agent("agent", "s", "t1", "go"),
-        lambda: life.chat("old", "s", "t1", choice="call read_file", lineage="L", calls=["c0"]),
+        lambda: life.chat("old", "s", "t1", choice="call read_file", lineage="L", calls=["read_file c0"]),
         lambda: life.chat("asks", "s", "t1", **asked),
         lambda: life.tool("done", "s", "t1", "read_file", tool_call_id="c1"),
         lambda: life.span("runs", "s", "t1", ends=False, operation="execute_tool", tool="read_file", tool_call_id="c2"),
@@ -268,9 +268,9 @@ def test_a_call_that_was_asked_for_and_has_not_begun_is_queued(tell: Callable[..
 def test_nothing_is_queued_once_the_conversation_went_on(tell: Callable[..., Ask], settings: Settings) -> None:
     life = Life(settings)
     ask = tell(
-        lambda: life.chat("asks", "s", "t1", choice="call a", lineage="L", calls=["c1"]),
+        lambda: life.chat("asks", "s", "t1", choice="call a", lineage="L", calls=["a c1"]),
         lambda: life.chat("goes on", "s", "t1", choice="answer", lineage="L"),
-        lambda: life.chat("asks again", "s", "t1", choice="call a", lineage="L", calls=["c2"]),
+        lambda: life.chat("asks again", "s", "t1", choice="call a", lineage="L", calls=["a c2"]),
         lambda: life.agent("next turn", "s", "t2", "never mind"),
     )
     assert ask(OPEN_WORK) == []

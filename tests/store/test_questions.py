@@ -323,6 +323,7 @@ def test_every_question_of_the_core_is_asked_in_this_folder(ask: Answers) -> Non
     here = "".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
     assert {question.name for question in questions()} - helpers <= set(re.findall(r"^def test_(\w+)\(", here, re.MULTILINE))
     for question in questions():
-        arguments = ", ".join(("'s'", "1", "2")[: question.parameters.count("p_")])
+        given = {"p_session": "'s'", "p_commit": "'x'"}
+        arguments = ", ".join(given.get(name, "1") for name in re.findall(r"p_\w+", question.parameters))
         assert ask(f"select count(*) from {question.name}{f'({arguments})' if arguments else ''}")
         assert question.row

@@ -113,12 +113,14 @@ def _kinds(found: Iterable[str]) -> str:
 
 
 def _left(row: OutOfContext) -> tuple[Text, ...]:
-    label, since, said = _what(row)
+    label, since, *said = _what(row)
     why = f": {row.reason}" if row.reason else ""
-    return (label, since, Styled(f"left in turn {row.turn}{why}", "dim"), said)
+    return (label, since, f"left in turn {row.turn}{why}", *said)
 
 
-def _what(row: Eviction | OutOfContext) -> tuple[str, str, str]:
-    """What an entry is called, since which turn the model knew it, and what it was."""
-    label = {"message": row.role, "result": row.tool}.get(row.kind) or short(row.key)
-    return label, f"turn {row.introduced_in}", row.summary
+def _what(row: Eviction | OutOfContext) -> tuple[Text, ...]:
+    """What an entry is called, since which turn the model knew it, from which commit, and what it was."""
+    # What a model decided in a message is kept under the id of a span, which no command takes.
+    name = {"message": row.role, "result": row.tool or row.key, "decision": "" if row.role else row.key}
+    since = f"turn {row.introduced_in}" if row.introduced_in else "-"
+    return name.get(row.kind, row.key), since, Styled(short(row.source_commit), "dim"), row.summary

@@ -209,7 +209,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
             choice,
             reason,
             ReasonSource.STATED if reason else ReasonSource.NONE,
-            calls=tuple(str(call["id"]) for call in calls if call.get("id")),
+            calls=tuple(entry_key(f"{call.get('name') or 'unknown'} {call['id']}") for call in calls if call.get("id")),
         )
         if outcome is Outcome.OK
         else None,

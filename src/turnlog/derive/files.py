@@ -16,7 +16,7 @@ import orjson
 
 from turnlog.derive.patches import is_patch, patched
 from turnlog.derive.shell import shell_touches
-from turnlog.derive.touch import CREATE, DELETE, FETCH, LIST, READ, RENAME, WRITE, Disk, Touch, settle, tidy
+from turnlog.derive.touch import CREATE, DELETE, FETCH, LIST, MOST_TOUCHES, READ, RENAME, WRITE, Disk, Touch, settle, tidy
 from turnlog.semconv import FileEvidence
 
 _ONE_PATH = (
@@ -132,7 +132,7 @@ def merge_touches(declared: Iterable[Touch], observed: Observed) -> list[Touch]:
         elif touch.modifies:
             merged.append(touch)
             seen.pop(touch.path)
-    return merged + list(seen.values())
+    return (merged + list(seen.values()))[:MOST_TOUCHES]
 
 
 def place(path: str, observed: Observed) -> str:

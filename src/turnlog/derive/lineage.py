@@ -55,10 +55,18 @@ class Lineages:
             lineage.inherited = True
 
     def match(
-        self, messages: Any, instructions: Any = None, session: str = "", previous_response: str = "", caller: Any = None
+        self,
+        messages: Any,
+        instructions: Any = None,
+        session: str = "",
+        previous_response: str = "",
+        *,
+        next_in_line: bool = False,
+        caller: Any = None,
     ) -> Match:
         """Find the conversation that a context continues; within `session` when that is known.
 
+        `next_in_line`: it is the first of a turn that an agent runs, so that one without any known message has lost them all.
         `caller` tells conversations apart that say the very same.
         """
         given = as_messages(messages)
@@ -69,7 +77,7 @@ class Lineages:
             if previous_response or getattr(given, "follows", False):
                 self._follow(match, session, previous_response)
             elif match.body:
-                self._find(match, session)
+                self._find(match, session, next_in_line)
         return match
 
     def advance(self, match: Match, session: str, span_id: str) -> Sight:
@@ -126,7 +134,7 @@ class Lineages:
         match.messages = [*spoken, *(match.messages[index] for index in range(match.lead, len(match.messages)))]
         match.body, match.lead = list(match.messages), 0
 
-    def _find(self, match: Match, session: str) -> None:
+    def _find(self, match: Match, session: str, next_in_line: bool) -> None:
         candidates = self._candidates(match, session)
         best: tuple[int, bool, bool] = (0, False, False)
         for lineage in candidates:
@@ -148,11 +156,11 @@ class Lineages:
             course, kept = align(lineage.items, seen)
             shared = [lineage.items[place] for place in kept if place >= 0]
             after = 1 + max((each.index for each, place in zip(seen, kept, strict=True) if place >= 0), default=-1)
-            known = session or any(item.role != "user" for item in shared) or self._goes_on(lineage, match, after)
+            known = session or _tells(lineage, shared) or self._goes_on(lineage, match, after)
             if course is not Course.UNRELATED and known and len(shared) > most:
                 match.lineage, most = lineage, len(shared)
-        if match.lineage is None and session and self._stands_in(match, candidates[0]):
-            match.lineage = candidates[0]
+        if match.lineage is None and session:
+            match.lineage = next((one for one in candidates if self._replaces(match, one, next_in_line)), None)
 
     def _goes_on(self, lineage: Lineage, match: Match, size: int) -> bool:
         """Whether the message after the known ones is what the model said to them, or what it asked for."""
@@ -175,10 +183,15 @@ class Lineages:
                 return found[0] if len(found) == 1 else None
         return None
 
-    def _stands_in(self, match: Match, lineage: Lineage) -> bool:
-        """Whether only the instructions are left of a session's conversation and something stands in for the rest."""
-        same = bool(match.instructions) and match.instructions == lineage.instructions
-        return same and len(lineage.items) > 2 and len(match.body) > 1
+    def _replaces(self, match: Match, lineage: Lineage, next_in_line: bool) -> bool:
+        """Whether a context of the session took the place of the lineage's, although no message of it is left."""
+        if any(self._goes_on(lineage, match, index) for index in range(len(match.body))):
+            return True
+        known = len(lineage.instructions)
+        if match.instructions[:known] != lineage.instructions:
+            return False
+        stands_in = len(match.body) > 1 or len(match.instructions) > known
+        return next_in_line or (known > 0 and stands_in and len(lineage.items) > 2)
 
     def _candidates(self, match: Match, session: str) -> list[Lineage]:
         """Newest first. Without a session: those with the same first message, else the one whose last is still here."""
@@ -229,7 +242,7 @@ class Lineages:
         else:
             lineage, staying = old, [old.items[place] if place >= 0 else None for place in step.kept]
         left = [old.items[place] for place in step.left] if old else []
-        added = [] if lineage is old else [Added(item, None) for item in lineage.items]
+        added = [] if lineage is old else self._inherited(match, old, lineage)
         del lineage.items[step.same :], lineage.chain[step.same :]
         for seen, at, item in zip(step.seen, room, staying, strict=True):
             if item is None:
@@ -272,7 +285,8 @@ class Lineages:
             return _Step(Course.EXTENDED, len(old.items), seen, [-1] * len(seen), sizes)
         seen = self._see(match, old)
         course, kept = align(old.items, seen)
-        course = Course.SUMMARISED if course is Course.UNRELATED else course
+        if course is Course.UNRELATED:
+            course = Course.SUMMARISED if len(seen) > 1 else Course.TRIMMED
         same = next((index for index, place in enumerate(kept) if place != index), len(kept))
         stay = set(kept)
         left = [place for place in range(same, len(old.items)) if place not in stay] if course.evicts else []
@@ -286,6 +300,11 @@ class Lineages:
         first, attempts = self._contexts.get(key, ("", 0))
         remember(self._contexts, key, (first or span_id, attempts + 1))
         return first, attempts + 1
+
+    def _inherited(self, match: Match, old: Lineage | None, lineage: Lineage) -> list[Added]:
+        if match.follows >= 0 or not lineage.items:
+            return [Added(item, None) for item in lineage.items]
+        return [Added(item, match.part(seen)) for item, seen in zip(lineage.items, self._see(match, old), strict=False)]
 
     def _begin(self, session: str, old: Lineage | None, same: int) -> Lineage:
         """A new lineage; from the first items of another when it forks off, or goes on where that one has no room."""
@@ -319,7 +338,8 @@ class Lineages:
         if match.follows >= 0 and not match.instructions:
             return
         gone += lineage.system
-        first = lineage.system[-1].at + 1 if lineage.system else _SYSTEM
+        first = _SYSTEM + lineage.instructed
+        lineage.instructed += len(match.instructions)
         lineage.system, lineage.instructions = [], match.instructions
         leading = len(match.instructions) - match.lead
         for number, given in enumerate(match.instructions):
@@ -359,6 +379,14 @@ def _entries(ask: Ask) -> tuple[str, ...]:
 def _declared(tool: str, arguments: Any) -> tuple[str, ...]:
     touches = declared_touches(tool, arguments)
     return tuple(f"{EntryKind.FILE if touch.is_file else EntryKind.SOURCE}:{entry_key(touch.key)}" for touch in touches)
+
+
+def _tells(lineage: Lineage, shared: list[Item]) -> bool:
+    """Whether shared messages are enough to tell a conversation: what others said, or its latest input and one more."""
+    if any(item.role != "user" for item in shared):
+        return True
+    latest = next((item for item in reversed(lineage.items) if item.role == "user"), None)
+    return len(shared) > 1 and latest in shared
 
 
 def _prefix(lineage: Lineage) -> str:

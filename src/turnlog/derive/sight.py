@@ -93,6 +93,7 @@ class Lineage:
             "filed",
             "id",
             "inherited",
+            "instructed",
             "instructions",
             "items",
             "marks",
@@ -109,6 +110,7 @@ class Lineage:
         self.system: list[Item] = []
         # What instructions and messages are compared by, and how many items each message made.
         self.instructions: list[Any] = []
+        self.instructed = 0
         self.marks: list[Any] = []
         self.sizes: list[int] = []
         self.items: list[Item] = []

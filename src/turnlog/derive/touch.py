@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from turnlog.semconv import FileEvidence
 
 READ, CREATE, WRITE, DELETE, RENAME, LIST, FETCH = "read", "create", "write", "delete", "rename", "list", "fetch"
+# More files of one call than this would make its row too long for the journal.
+MOST_TOUCHES = 500
 MODIFYING = frozenset((CREATE, WRITE, DELETE, RENAME))
 
 

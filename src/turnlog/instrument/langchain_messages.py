@@ -40,9 +40,13 @@ def message(raw: Any) -> Mapping[str, Any]:
 
 
 def mark(raw: Any) -> Any:
-    """What tells a message from another: comparing the objects themselves takes pydantic 3 µs each."""
+    """What tells a message from another: comparing the objects themselves takes pydantic 3 µs each. Content that can be
+    edited in place is told by its text."""
     fields = getattr(raw, "__dict__", None)
-    return (fields["type"], fields["content"], fields.get("id"), fields.get("tool_calls")) if fields else raw
+    if not fields:
+        return raw
+    content = fields["content"]
+    return fields["type"], content if isinstance(content, str) else str(content), fields.get("id"), fields.get("tool_calls")
 
 
 def agent_input(inputs: Any) -> Sequence[Mapping[str, Any]]:

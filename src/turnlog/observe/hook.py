@@ -16,12 +16,12 @@ from typing import Any
 
 from opentelemetry.trace import get_current_span
 
-from turnlog.derive.touch import LIST, READ, Touch
+from turnlog.derive.touch import LIST, MOST_TOUCHES, READ, Touch
 from turnlog.observe.disk import Look, look_at
 
-# Beyond this many files of one call the rest is only counted.
-MOST_FILES = 2_000
 _MOST_SPANS = 10_000
+# Looked at before a call has to do with them; many of them leave no trace.
+_MOST_FILES = 4 * MOST_TOUCHES
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _NOT_FILES = ("/proc/", "/dev/", "/sys/")
 
@@ -196,10 +196,11 @@ def _note(*places: tuple[Any, ...]) -> tuple[RunningCall, list[str]] | None:
     for path in paths:
         if path in call.seen:
             continue
-        if len(call.before) >= MOST_FILES:
+        if len(call.before) >= _MOST_FILES:
             call.left_out += 1
             return None
-        if path not in call.before:
+        # Since a call declared a file, another one that runs may have changed it.
+        if path not in call.before or not call.is_alone:
             quiet.on = True
             try:
                 call.before[path] = look_at(path)
@@ -214,7 +215,7 @@ def _reader(path: Any) -> RunningCall | None:
     if not _reading or quiet.on or isinstance(path, int):
         return None
     call = _whose()
-    if call is None or not call.reads or len(call.looked) >= MOST_FILES or _is_ignored(call, _absolute(path or ".")):
+    if call is None or not call.reads or len(call.looked) >= _MOST_FILES or _is_ignored(call, _absolute(path or ".")):
         return None
     return call
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from turnlog.content import ContentPolicy
 from turnlog.derive.files import Observed, declared_touches, place
-from turnlog.derive.touch import CREATE, DELETE, LIST, RENAME, WRITE, Touch
+from turnlog.derive.touch import CREATE, DELETE, LIST, MOST_TOUCHES, RENAME, WRITE, Touch
 from turnlog.observe import hook
 from turnlog.observe.disk import Look, TooMany, has_changed, is_moved, look_at, look_below, text_of
 from turnlog.observe.hook import RunningCall
@@ -110,9 +110,10 @@ class Observer:
         touches = [*self._touches(call, changed, after, here), *_reads(call, changed, here)]
         for other in others:
             _tell(other, call, changed)
-        if call.left_out:
-            self._complain("files of one tool call beyond 2,000", call.left_out)
-        return here._replace(touches=tuple(touches), declared=call.declared)
+        left_out = call.left_out + max(0, len(touches) - MOST_TOUCHES)
+        if left_out:
+            self._complain(f"files of one tool call beyond the first {MOST_TOUCHES} left out", left_out)
+        return here._replace(touches=tuple(touches[:MOST_TOUCHES]), declared=call.declared)
 
     def _touches(
         self, call: RunningCall, changed: dict[str, Look | None], after: dict[str, Look | None], here: Observed

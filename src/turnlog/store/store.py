@@ -6,7 +6,7 @@ of the journals that no loader has taken yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -93,12 +93,36 @@ class Store:
             finally:
                 db.close()
 
+    def replace(self, db: duckdb.DuckDBPyConnection, fill: Callable[[], None]) -> None:
+        """Put a new file, which `fill` fills as the catalog `fresh`, in the place of the one that `db` (from `writing`) holds.
+
+        Until the rename the old file is whole, after it the new one: DuckDB gives room back to a file, never to the disk.
+        """
+        path, unborn = self.settings.database, self._clear_unborn()
+        db.execute("checkpoint store")
+        db.execute(f"attach '{_quoted(unborn)}' as fresh ({_STORAGE})")
+        db.execute("use fresh")
+        schema.migrate(db)
+        fill()
+        db.execute("use memory")
+        db.execute("detach fresh")
+        db.execute("detach store")
+        # The old file's log beside the new file would be replayed into it.
+        if any(Path(f"{file}.wal").exists() for file in (path, unborn)):
+            raise StoreLocked(f"{path} is in use by a program that is not turnlog. Close it there and try again.")
+        unborn.chmod(0o600)
+        unborn.rename(path)
+
+    def _clear_unborn(self) -> Path:
+        unborn = self.settings.database.with_suffix(".new")
+        for leftover in (unborn, Path(f"{unborn}.wal")):
+            leftover.unlink(missing_ok=True)
+        return unborn
+
     def _create(self, db: duckdb.DuckDBPyConnection) -> None:
         """Make the database under another name first: of a loader that is killed meanwhile, no half a file remains."""
-        path = self.settings.database
-        unborn = path.with_suffix(".new")
-        for leftover in (unborn, Path(f"{unborn}.wal"), Path(f"{path}.wal")):
-            leftover.unlink(missing_ok=True)
+        path, unborn = self.settings.database, self._clear_unborn()
+        Path(f"{path}.wal").unlink(missing_ok=True)
         self._attach(db, unborn, _STORAGE)
         db.execute("use store")
         schema.migrate(db)

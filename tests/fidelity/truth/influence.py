@@ -7,11 +7,11 @@ from turnlog.demo.scripted_model import Reply, ToolCall
 
 API_ERROR = Case(
     "api_error.py",
-    ["Noon.", Reply("out of order", status=500), "Six in the morning."],
+    ["Noon.", Reply("out of order", status=500), Reply("still out of order", status=500), "Six in the morning."],
     [
         Session(
-            ["What time is it in Rome?", "And in Lima?", "And in Lima?"],
-            retries=[Retry(3, "turn", 2, 2)],
+            ["What time is it in Rome?", "And in Lima?", "And in Lima?", "And in Lima?"],
+            retries=[Retry(3, "turn", 2, 2), Retry(4, "turn", 2, 3)],
         )
     ],
 )

@@ -243,6 +243,24 @@ FILES_AT_ONCE = Case(
     ],
 )
 
+# What the commands of a child process write, nobody declares and no hook sees: the folder tells.
+WATCHED = Case(
+    "watched.py",
+    [],
+    [
+        Session(
+            ["Build 1.0.", "Build 1.1."],
+            name="builds",
+            tools=[Tool(1, "build", "ok", ""), Tool(2, "build", "ok", "")],
+            files=[
+                File(1, "out/app.bin", "create", "observed", "build"),
+                File(2, "out/app.bin", "write", "observed", "build"),
+            ],
+        )
+    ],
+    environment={"TURNLOG_WATCH": "."},
+)
+
 KILLED = Case(
     "killed.py",
     [
@@ -309,6 +327,7 @@ CASES = (
     GUARDED_TOOL,
     FILES_BY_AGENT,
     FILES_AT_ONCE,
+    WATCHED,
     KILLED,
     KILLED_LOOP,
     APPROVAL,

@@ -60,7 +60,7 @@ select
     q.turn as turn,
     'queued' as status,
     q.tool_call_id as action_id,
-    q.choice as action,
+    q.asked_tool as action,
     q.commit_id as commit_id,
     q.asked_ns as since_ns,
     cast(0 as double) as ran_ms
@@ -69,7 +69,7 @@ from (
         k.session_id as session_id,
         d.turn as turn,
         k.tool_call_id as tool_call_id,
-        d.choice as choice,
+        k.asked_tool as asked_tool,
         k.commit_id as commit_id,
         k.end_ns as asked_ns
     from asked_call_rows as k

@@ -10,6 +10,7 @@ select
     m.role as role,
     m.tool as tool,
     case when m.summary <> '' then m.summary else m.source_summary end as summary,
+    case when m.tool_commit <> '' then m.tool_commit else m.decision_commit end as source_commit,
     m.introduced_in as introduced_in,
     m.added_turn as added_turn,
     m.added_ns as added_ns,

@@ -15,6 +15,7 @@ select
     end as summary,
     v.role as role,
     case when v.tool <> '' then v.tool else coalesce(s.tool, '') end as tool,
+    case when v.introduced_in > 0 then v.source_commit else coalesce(s.commit_id, '') end as source_commit,
     case when v.introduced_in > 0 then v.introduced_in else coalesce(s.turn, 0) end as introduced_in,
     v.reason as reason,
     v.tier as tier,
@@ -32,6 +33,7 @@ from (
         coalesce(x.said, '') as summary,
         coalesce(x.speaker, '') as role,
         coalesce(x.made_by, '') as tool,
+        coalesce(x.made_with, '') as source_commit,
         coalesce(x.known_since, 0) as introduced_in,
         coalesce(r.eviction_reason, '') as reason,
         e.tier as tier,
@@ -50,6 +52,7 @@ from (
             max(k.summary) as said,
             max(k.role) as speaker,
             max(k.tool) as made_by,
+            max(k.source_commit) as made_with,
             max(k.introduced_in) as known_since,
             max(k.lineage) as left_lineage
         from context_entries as k
@@ -71,6 +74,7 @@ from (
         max(n.said) as summary,
         max(n.speaker) as role,
         max(n.made_by) as tool,
+        max(n.made_with) as source_commit,
         max(n.known_since) as introduced_in,
         'resumed' as reason,
         case when n.kind in ('message', 'result', 'source', 'tool') then 'transient' else 'durable' end as tier,
@@ -90,6 +94,7 @@ from (
             c.said as said,
             c.speaker as speaker,
             c.made_by as made_by,
+            c.made_with as made_with,
             c.known_since as known_since,
             c.place as place,
             c.is_new as is_new,
@@ -109,6 +114,7 @@ from (
                 x.summary as said,
                 x.role as speaker,
                 x.tool as made_by,
+                x.source_commit as made_with,
                 x.introduced_in as known_since,
                 x.position as place
             from (
@@ -145,6 +151,7 @@ left join (
         e.action as action,
         e.tool as tool,
         e.turn as turn,
+        e.commit_id as commit_id,
         row_number() over (partition by e.session_id, e.kind, e.key order by e.turn desc, e.changed_ns desc, e.sequence desc) as age
     from entries as e
     where e.op <> 'evict'

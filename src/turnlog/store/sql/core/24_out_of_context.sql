@@ -6,13 +6,15 @@ select
     o.summary as summary,
     o.role as role,
     o.tool as tool,
+    o.source_commit as source_commit,
     o.introduced_in as introduced_in,
     o.turn as turn,
     o.reason as reason,
     o.tier as tier,
     o.commit_id as commit_id,
     o.evicted_at as evicted_at,
-    o.left_ns as left_ns
+    o.left_ns as left_ns,
+    o.sequence as sequence
 from (
     select
         e.kind as kind,
@@ -20,6 +22,7 @@ from (
         e.summary as summary,
         e.role as role,
         e.tool as tool,
+        e.source_commit as source_commit,
         e.introduced_in as introduced_in,
         e.turn as turn,
         e.reason as reason,
@@ -27,6 +30,7 @@ from (
         e.commit_id as commit_id,
         e.evicted_at as evicted_at,
         e.left_ns as left_ns,
+        e.sequence as sequence,
         row_number() over (partition by e.kind, e.key order by e.left_ns desc, e.commit_id) as age
     from evictions as e
     left join lineages(p_session) as n on n.lineage = e.lineage

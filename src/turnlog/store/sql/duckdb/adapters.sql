@@ -154,7 +154,8 @@ select
     a.span_id,
     a.lineage,
     a.end_ns,
-    a.tool_call_id,
+    split_part(a.asked, ' ', 1) as asked_tool,
+    substr(a.asked, instr(a.asked, ' ') + 1) as tool_call_id,
     a.call_position
 from (
     select
@@ -164,7 +165,7 @@ from (
         span_id,
         lineage,
         end_ns,
-        unnest(from_json(calls, '["VARCHAR"]')) as tool_call_id,
+        unnest(from_json(calls, '["VARCHAR"]')) as asked,
         generate_subscripts(from_json(calls, '["VARCHAR"]'), 1) as call_position
     from raw.spans
     where calls <> '[]'
