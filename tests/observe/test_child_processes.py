@@ -14,7 +14,7 @@ import pytest
 import turnlog
 from observe.observing import MakeObserved, calls, touched
 from recording import Recording, journal_rows
-from turnlog.observe import observer
+from turnlog.observe import hook, observer
 
 
 @turnlog.tool
@@ -214,8 +214,8 @@ def test_a_forked_child_leaves_the_call_to_its_parent(observed: Recording) -> No
         child = os.fork()
         if not child:
             Path("theirs").write_text("x")
-            os._exit(0)
-        os.waitpid(child, 0)
+            os._exit(len(hook.running))
+        assert os.waitpid(child, 0) == (child, 0)
         Path("ours").write_text("x")
 
     fork()

@@ -22,6 +22,7 @@ from observe.observing import MakeObserved, calls, touched
 from recording import Recording
 from turnlog import semconv
 from turnlog.instrument import instrument, uninstrument_all
+from turnlog.observe import hook
 from turnlog.semconv import GenAiOperation
 
 NAMES = [f"file-{number}" for number in range(8)]
@@ -51,6 +52,7 @@ def test_calls_in_threads_get_their_own_files(observed: Recording) -> None:
     with ThreadPoolExecutor(len(NAMES)) as pool:
         list(pool.map(work, NAMES))
     assert sorted(calls(observed)) == each_its_own(NAMES)
+    assert hook.running == hook.ending == {}
 
 
 async def test_calls_in_tasks_get_their_own_files(observed: Recording) -> None:

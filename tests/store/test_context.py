@@ -25,7 +25,7 @@ class First(Story):
         self.agent("agent1", "s", "t1", "write a parser")
         self.say("c1", "t1", "call read_file", "First the grammar.", added(-5, "system", "be brief"), USER)
         self.tool("read1", "s", "t1", "read_file", touch("read", "a.md"), tool_call_id="call-1", output_summary="expr := term")
-        self.say("c2", "t1", "call write_file", "", self.said(20, "c1"), result(30, "call-1", "file:a.md"))
+        self.say("c2", "t1", "call write_file", "", self.said(20, "c1", "file:a.md"), result(30, "call-1", "file:a.md"))
         self.tool(
             "write1", "s", "t1", "write_file", touch("write", "p.py", "h1"), tool_call_id="call-2", output_summary="wrote it"
         )
@@ -57,9 +57,9 @@ class First(Story):
         fields = {"session": "s", "lineage": "L", "choice": choice, "output_summary": text, **more}
         self.chat(label, turn=turn, context=changes, **fields)
 
-    def said(self, at: int, label: str) -> dict[str, Any]:
+    def said(self, at: int, label: str, *keys: str) -> dict[str, Any]:
         """What a model call of this process said, as a message: its label stands for its text."""
-        return added(at, "assistant", label, **{"from": self.spans[label]}, keys=[f"decision:{self.spans[label]}"])
+        return added(at, "assistant", label, **{"from": self.spans[label]}, keys=[f"decision:{self.spans[label]}", *keys])
 
 
 class Second(First):
@@ -179,6 +179,7 @@ def test_context_entries(ask: Answers) -> None:
     assert ask(f"{found} (10, 20, 30, 90, 91) order by position, kind") == [
         (10, "message", "write a parser"),
         (20, "decision", "c1"),
+        (20, "file", "a.md"),
         (20, "message", "said in c1"),
         (30, "file", "a.md"),
         (30, "result", "call-1"),

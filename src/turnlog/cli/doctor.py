@@ -37,6 +37,8 @@ _VARIABLES = {
     "TURNLOG_PATIENCE": "patience",
     "TURNLOG_OBSERVE": "observe",
     "TURNLOG_WATCH": "watch",
+    "TURNLOG_TRUST": "trust",
+    "TURNLOG_DISTRUST": "distrust",
     "OTEL_TRACES_EXPORTER": "exporters",
 }
 
@@ -174,7 +176,7 @@ def _settings(settings: Settings) -> list[Setting]:
             shown = "set" if value else ""
         elif name == "rotate_bytes":
             shown = f"{value / 1024 / 1024:g}"
-        elif name == "exporters":
+        elif name in ("exporters", "trust", "distrust"):
             shown = ",".join(value)
         elif name == "watch":
             shown = os.pathsep.join(map(str, value))

@@ -57,11 +57,9 @@ def _enter(options: argparse.Namespace, state: LifecycleState) -> int:
 
 def _pin(options: argparse.Namespace, pinned: bool) -> int:
     session = _session(options)
-    word = "pinned" if pinned else "not pinned"
-    if session.pinned is pinned:
-        return _tell(session.session_id, f"is {word} already")
-    _append(transition_row(session.session_id, pinned=pinned))
-    return _tell(session.session_id, f"is {word} now")
+    if session.pinned is not pinned:
+        _append(transition_row(session.session_id, pinned=pinned))
+    return _tell(session.session_id, f"is {'' if pinned else 'not '}pinned" + (" already" if session.pinned is pinned else ""))
 
 
 def _session(options: argparse.Namespace) -> queries.Session:

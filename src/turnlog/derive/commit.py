@@ -109,6 +109,9 @@ def derive(
     if facts.get(semconv.COMMIT_KIND):
         return _by_hand(span_id, facts, outcome, policy)
     operation = facts.get(semconv.GEN_AI_OPERATION_NAME)
+    if facts.get(semconv.COMMIT_OUTCOME) == Outcome.IN_FLIGHT:
+        # It gave way, as to a question to somebody, and will run again.
+        return None
     if operation == GenAiOperation.EXECUTE_TOOL:
         return _tool(facts, outcome, policy, observed or Observed())
     if operation in (GenAiOperation.CHAT, GenAiOperation.GENERATE_CONTENT, GenAiOperation.TEXT_COMPLETION):

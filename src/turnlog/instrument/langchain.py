@@ -16,12 +16,12 @@ from uuid import UUID
 from opentelemetry.trace import SpanKind
 
 from turnlog import semconv
-from turnlog.instrument.calls import Account, Hook, Scope, Start, suppressed
+from turnlog.instrument.calls import Account, Facts, Hook, Scope, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo
 from turnlog.instrument.langchain_messages import agent_facts, agent_input, chat_facts, mark, message, tool_facts
 from turnlog.instrument.runs import OpenRun, Runs
 from turnlog.operation import Messages
-from turnlog.semconv import GenAiOperation
+from turnlog.semconv import GenAiOperation, Outcome
 
 _PROVIDERS = {
     "amazon_bedrock": "aws.bedrock",
@@ -165,8 +165,9 @@ class _Callbacks:
     @_guarded
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         # An interrupt or a jump to another graph travels as an exception through what it passes.
-        bubbles_up = any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
-        self.runs.leave(run_id, None if bubbles_up else error)
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        unfinished = Facts({}, {semconv.COMMIT_OUTCOME: Outcome.IN_FLIGHT.value}) if "GraphInterrupt" in kinds else None
+        self.runs.leave(run_id, None if "GraphBubbleUp" in kinds else error, lambda: unfinished)
 
     on_tool_error = on_chain_error
 

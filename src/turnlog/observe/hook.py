@@ -190,7 +190,7 @@ _EVENTS = {
 
 def _note(*places: tuple[Any, ...]) -> tuple[RunningCall, list[str]] | None:
     """Remember what is at the places before the event happens."""
-    if quiet.on or (call := _whose()) is None:
+    if (call := _whose()) is None:
         return None
     paths = [path for place in places if (path := _absolute(*place)) and not _is_ignored(call, path)]
     for path in paths:

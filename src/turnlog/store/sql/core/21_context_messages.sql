@@ -16,9 +16,7 @@ select
     case
         when m.spoken <> '' then m.spoken
         -- What stands in for a result that was cleared answers the same call.
-        when m.answers_call <> ''
-            and m.digest <> first_value(m.digest) over (partition by m.session_id, m.source_commit order by m.added_ns, m.position)
-            then ''
+        when m.answers_call <> '' and m.digest <> first_value(m.digest) over same_source then ''
         else m.produced
     end as summary,
     m.produced as source_summary,
@@ -53,10 +51,19 @@ from (
         g.evicted_commit as evicted_commit,
         g.evicted_ns as evicted_ns,
         -- A process that resumes does not know who said what it was given; an earlier one that saw the same message may.
-        case when coalesce(s.commit_id, '') <> '' then s.commit_id else max(coalesce(s.commit_id, '')) over same_message end as source_commit,
-        case when coalesce(s.turn, 0) > 0 then s.turn else max(coalesce(s.turn, 0)) over same_message end as source_turn,
-        case when coalesce(s.commit_id, '') <> '' then s.tool else max(coalesce(s.tool, '')) over same_message end as source_tool,
-        case when coalesce(s.commit_id, '') <> '' then s.summary else max(coalesce(s.summary, '')) over same_message end as produced,
+        case
+            when coalesce(s.commit_id, '') <> '' or g.speaker <> 'assistant' then coalesce(s.commit_id, '')
+            else max(coalesce(s.commit_id, '')) over same_message
+        end as source_commit,
+        case
+            when coalesce(s.commit_id, '') <> '' or g.speaker <> 'assistant' then coalesce(s.turn, 0)
+            else max(coalesce(s.turn, 0)) over same_message
+        end as source_turn,
+        case
+            when coalesce(s.commit_id, '') <> '' or g.speaker <> 'assistant' then coalesce(s.summary, '')
+            else max(coalesce(s.summary, '')) over same_message
+        end as produced,
+        coalesce(s.tool, '') as source_tool,
         min(g.added_turn) over same_message as first_turn,
         min(g.added_ns) over (partition by g.session_id, g.lineage) as lineage_started_ns
     from (
@@ -88,3 +95,4 @@ from (
     where g.added_ns > 0
     window same_message as (partition by g.session_id, g.digest)
 ) as m
+window same_source as (partition by m.session_id, m.source_commit order by m.added_ns, m.position)

@@ -43,7 +43,7 @@ from (
     from entries as e
     left join eviction_rows as r on r.session_id = e.session_id and r.commit_id = e.commit_id
     left join (
-        -- One row each: several messages can hold an entry, as a call and its result do.
+        -- One row each: several messages can hold an entry, as a call and its result do. A file comes from the tool then.
         select
             k.session_id as session_id,
             k.kind as kind,
@@ -52,7 +52,7 @@ from (
             max(k.summary) as said,
             max(k.role) as speaker,
             max(k.tool) as made_by,
-            max(k.source_commit) as made_with,
+            max(case when k.tool <> '' or k.kind in ('decision', 'message') then k.source_commit else '' end) as made_with,
             max(k.introduced_in) as known_since,
             max(k.lineage) as left_lineage
         from context_entries as k
@@ -74,7 +74,7 @@ from (
         max(n.said) as summary,
         max(n.speaker) as role,
         max(n.made_by) as tool,
-        max(n.made_with) as source_commit,
+        max(case when n.made_by <> '' or n.kind in ('decision', 'message') then n.made_with else '' end) as source_commit,
         max(n.known_since) as introduced_in,
         'resumed' as reason,
         case when n.kind in ('message', 'result', 'source', 'tool') then 'transient' else 'durable' end as tier,
@@ -152,7 +152,10 @@ left join (
         e.tool as tool,
         e.turn as turn,
         e.commit_id as commit_id,
-        row_number() over (partition by e.session_id, e.kind, e.key order by e.turn desc, e.changed_ns desc, e.sequence desc) as age
+        row_number() over (
+            partition by e.session_id, e.kind, e.key
+            order by e.turn desc, e.changed_ns desc, e.sequence desc
+        ) as age
     from entries as e
     where e.op <> 'evict'
 ) as s
