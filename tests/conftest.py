@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from recording import Recording
 from turnlog.settings import Settings
+from turnlog.store.loader import load
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,20 @@ def _nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(directory=tmp_path / "turnlog")
+
+
+@pytest.fixture(scope="session")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = Settings(directory=tmp_path_factory.mktemp("made"))
+    load(settings, patience=1)
+    return settings.directory
+
+
+@pytest.fixture
+def empty_store(_made: Path, settings: Settings) -> Settings:
+    """A store that holds nothing yet: its views are made, which takes longer than most of what is asked of them."""
+    shutil.copytree(_made, settings.directory)
+    return settings
 
 
 @pytest.fixture

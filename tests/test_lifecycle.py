@@ -220,8 +220,8 @@ def test_a_parallel_call_that_never_began_is_queued_before_and_after_kill_9(tmp_
         before = open_work(tmp_path)
         program.kill()
         program.communicate(timeout=60)
-    assert before == [("queued", "second", "call run_tests"), ("in_flight", "", "run_tests")]
-    assert open_work(tmp_path) == [("queued", "second", "call run_tests"), ("interrupted", "", "run_tests")]
+    assert before == [("queued", "second", "run_tests"), ("in_flight", "", "run_tests")]
+    assert open_work(tmp_path) == [("queued", "second", "run_tests"), ("interrupted", "", "run_tests")]
 
 
 def open_work(directory: Path) -> list[tuple[str, str, str]]:

@@ -21,7 +21,30 @@ from turnlog.settings import Settings
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31mred\r\u202egnp\x7f\nend"
 CONTROL = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]"
-COMMANDS = ("demo", "run", "sessions", "log", "show", "diff", "files", "state", "sql", "doctor", "path")
+COMMANDS = (
+    "demo",
+    "run",
+    "sessions",
+    "log",
+    "show",
+    "diff",
+    "files",
+    "blame",
+    "state",
+    "context",
+    "taint",
+    "why",
+    "pause",
+    "unpause",
+    "close",
+    "archive",
+    "pin",
+    "unpin",
+    "gc",
+    "sql",
+    "doctor",
+    "path",
+)
 
 
 def imported_by(*words: str, settings: Settings) -> set[str]:
@@ -38,7 +61,9 @@ def test_help_and_path_import_neither_duckdb_nor_opentelemetry(settings: Setting
     assert imported_by(*words, settings=settings) & {"duckdb", "opentelemetry", "orjson"} == set()
 
 
-@pytest.mark.parametrize("words", [["log"], ["files"], ["diff"], ["state"], ["sessions"], ["show"], ["sql", "select 1"]])
+@pytest.mark.parametrize(
+    "words", [["log"], ["files"], ["diff"], ["state"], ["context"], ["sessions"], ["show"], ["sql", "select 1"]]
+)
 def test_questions_do_not_import_opentelemetry(recorded: Settings, words: list[str]) -> None:
     assert imported_by(*words, settings=recorded) & {"duckdb", "opentelemetry"} == {"duckdb"}
 
@@ -76,7 +101,7 @@ def test_wrong_usage_is_exit_2(turnlog: Turnlog, words: list[str]) -> None:
     assert err.startswith("usage: turnlog")
 
 
-@pytest.mark.parametrize("command", ["log", "show", "diff", "files", "state"])
+@pytest.mark.parametrize("command", ["log", "show", "diff", "files", "state", "context"])
 def test_without_a_session_there_is_a_hint_and_exit_1(turnlog: Turnlog, command: str) -> None:
     assert turnlog(command) == (
         1,

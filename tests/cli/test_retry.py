@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.history import Turnlog, plain
+from cli.history import Printed, Turnlog, plain
 from cli.terminal import Terminal
 from programs import ROOT
 from recording import Message, Recording, assistant, user
@@ -16,15 +16,27 @@ from store.attempts import Attempts
 from turnlog import queries, semconv
 from turnlog.semconv import GenAiOperation
 from turnlog.settings import Settings
+from turnlog.store.loader import load
 
 NO_RETRIES = "turnlog: session s ran every turn once only.\n"
 
 
 @pytest.fixture
-def story(settings: Settings) -> Iterator[Attempts]:
-    told = Attempts(settings)
+def story(empty_store: Settings) -> Iterator[Attempts]:
+    told = Attempts(empty_store)
     yield told
     told.writer.close()
+
+
+@pytest.fixture
+def turnlog(turnlog: Turnlog, settings: Settings) -> Turnlog:
+    """The command line on what is loaded: nothing here is about journals."""
+
+    def call(*words: str) -> Printed:
+        load(settings, patience=1)
+        return turnlog(*words)
+
+    return call
 
 
 @pytest.fixture

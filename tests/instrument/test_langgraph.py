@@ -108,7 +108,7 @@ def test_an_approval_by_middleware_leaves_the_call_queued_until_it_is_given(sett
         agent = create_agent(chat, [remove], name="cleaner", middleware=[asks], checkpointer=InMemorySaver())
         agent.invoke(ASK, CONFIG)
         status, (*queued, asked) = stands(settings)
-        assert (status, queued) == ("paused", [("queued", 1, "call remove"), ("queued", 1, "call remove")])
+        assert (status, queued) == ("paused", [("queued", 1, "remove"), ("queued", 1, "remove")])
         assert asked[:2] == ("pending", 1)
         assert asked[2].startswith('{"action_requests":[{"name":"remove","args":{"path":"a"}')
         approve = {"type": "approve"}

@@ -11,19 +11,23 @@ ANSWERS = {"choice": "answer", "output_hash": "done", "input_tokens": 20, "outpu
 
 
 class Attempts(Story):
-    """Turns of session `s`: a model call that asks for two tools, the two calls, and an answer."""
+    """Turns of one session: a model call that asks for two tools, the two calls, and an answer."""
+
+    session = "s"
 
     def open(self, turn: str, prefix: str = "p", text: str = "go", **first: Any) -> None:
-        self.span(f"{turn} opens", "s", turn, operation="invoke_agent", turn_input=text, turn_input_hash=f"hash of {text}")
-        self.chat(f"{turn} asks", "s", turn, **{"turn_prefix_hash": prefix, "context_hash": "k1", **ASKS, **first})
+        self.span(
+            f"{turn} opens", self.session, turn, operation="invoke_agent", turn_input=text, turn_input_hash=f"hash of {text}"
+        )
+        self.chat(f"{turn} asks", self.session, turn, **{"turn_prefix_hash": prefix, "context_hash": "k1", **ASKS, **first})
 
     def call(self, label: str, tool: str, call_id: str, **fields: Any) -> None:
         turn = label.partition(" ")[0]
         usual = {"decision_id": self.spans[f"{turn} asks"], "tool_call_id": call_id, "input_hash": f"to {tool}"}
-        self.tool(label, "s", turn, tool, **{**usual, "output_hash": f"from {tool}", **fields})
+        self.tool(label, self.session, turn, tool, **{**usual, "output_hash": f"from {tool}", **fields})
 
     def run(self, turn: str, *, read: Any = None, run: Any = None, answer: Any = None, **opening: Any) -> None:
         self.open(turn, **opening)
         self.call(f"{turn} reads", "read", "c1", **(read or {}))
         self.call(f"{turn} runs", "run", "c2", **(run or {}))
-        self.chat(f"{turn} answers", "s", turn, **{"context_hash": "k2", **ANSWERS, **(answer or {})})
+        self.chat(f"{turn} answers", self.session, turn, **{"context_hash": "k2", **ANSWERS, **(answer or {})})

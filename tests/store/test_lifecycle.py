@@ -249,7 +249,7 @@ def test_an_interrupted_call_is_open_work_until_somebody_repeats_it(settings: Se
 
 def test_a_call_that_was_asked_for_and_has_not_begun_is_queued(tell: Callable[..., Ask], settings: Settings) -> None:
     life = Life(settings)
-    asked: dict[str, Any] = {"choice": "call read_file", "lineage": "L", "calls": ["c1", "c2", "c3", "c4"]}
+    asked: dict[str, Any] = {"choice": "call read_file", "lineage": "L", "calls": [f"read_file c{n}" for n in (1, 2, 3, 4)]}
     ask = tell(
         lambda: life.agent("agent", "s", "t1", "go"),
         lambda: life.chat("old", "s", "t1", choice="call read_file", lineage="L", calls=["read_file c0"]),
@@ -260,7 +260,7 @@ def test_a_call_that_was_asked_for_and_has_not_begun_is_queued(tell: Callable[..
         lambda: life.note("note", "s", "t1", change("fact", "f", "v")),
     )
     assert [row[:4] for row in ask(OPEN_WORK)] == [
-        ("queued", 1, "c4", "call read_file"),
+        ("queued", 1, "c4", "read_file"),
         ("in_flight", 1, life.ids["runs"], "read_file"),
     ]
 

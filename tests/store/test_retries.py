@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +19,21 @@ class Asked(Attempts):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._settings = settings
+        self.loads = True
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """The rows, with the story's labels for commit ids."""
+        return self.ask_all([statement])[0]
+
+    def ask_all(self, statements: Iterable[str]) -> list[list[tuple[Any, ...]]]:
+        """The rows of each, with the story's labels for commit ids."""
         labels = {commit: label for label, commit in self.ids.items()}
+        if self.loads:
+            load(self._settings, patience=1)
         with Store(self._settings).reading() as db:
-            return [tuple(labels.get(value, value) for value in row) for row in db.execute(statement).fetchall()]
+            return [
+                [tuple(labels.get(value, value) for value in row) for row in db.execute(statement).fetchall()]
+                for statement in statements
+            ]
 
     def divergence(self, a: int = 1, b: int = 2) -> list[tuple[Any, ...]]:
         return self.ask(f"select step, cause, commit_a, commit_b from first_divergence('s', {a}, {b})")
@@ -37,8 +46,8 @@ class Asked(Attempts):
 
 
 @pytest.fixture
-def story(settings: Settings) -> Iterator[Asked]:
-    told = Asked(settings)
+def story(empty_store: Settings) -> Iterator[Asked]:
+    told = Asked(empty_store)
     yield told
     told.writer.close()
 
@@ -86,7 +95,7 @@ def test_what_is_not_known_makes_no_retry(story: Asked) -> None:
 def test_the_same_turn_of_another_session_is_no_retry(story: Asked) -> None:
     for session in ("s", "other"):
         story.chat(f"{session} asks", session, f"{session} t1", turn_prefix_hash="p", turn_input_hash="h")
-    assert story.ask("from retries") == []
+    assert story.ask("select attempt, attempts, original_turn from turn_attempts") == [(1, 1, 1)] * 2
 
 
 def test_a_bare_model_call_is_a_turn_that_can_be_retried(story: Asked) -> None:
@@ -96,21 +105,25 @@ def test_a_bare_model_call_is_a_turn_that_can_be_retried(story: Asked) -> None:
     assert story.attempts() == [(1, 1, 2, 1), (2, 2, 2, 1)]
 
 
-@pytest.mark.parametrize(
-    ("last", "outcome"),
-    [
-        ({"commit_kind": "lifecycle", "outcome": "cancelled"}, "cancelled"),
-        ({"commit_kind": "lifecycle", "lifecycle_state": "closed"}, "error"),
-        ({"commit_kind": "note"}, "error"),
-        ({"commit_kind": "", "outcome": "interrupted"}, "interrupted"),
-        ({"commit_kind": "", "ends": False}, "in_flight"),
-    ],
-)
-def test_a_turn_ends_as_its_last_step_did_or_as_it_was_broken_off(story: Asked, last: dict[str, Any], outcome: str) -> None:
-    story.chat("works", "s", "t1")
-    story.tool("fails", "s", "t1", "run", outcome="error")
-    story.span("last", "s", "t1", **last)
-    assert story.ask("select outcome from turn_attempts") == [(outcome,)]
+def test_a_turn_ends_as_its_last_step_did_or_as_it_was_broken_off(story: Asked) -> None:
+    lasts: dict[str, dict[str, Any]] = {
+        "cancelled": {"commit_kind": "lifecycle", "outcome": "cancelled"},
+        "closed after an error": {"commit_kind": "lifecycle", "lifecycle_state": "closed"},
+        "noted after an error": {"commit_kind": "note"},
+        "killed": {"outcome": "interrupted"},
+        "running": {"ends": False},
+    }
+    for turn, last in lasts.items():
+        story.chat(f"{turn}: works", "s", turn)
+        story.tool(f"{turn}: fails", "s", turn, "run", outcome="error")
+        story.span(f"{turn}: last", "s", turn, **last)
+    assert story.ask("select turn_id, outcome from turn_attempts order by turn") == [
+        ("cancelled", "cancelled"),
+        ("closed after an error", "error"),
+        ("noted after an error", "error"),
+        ("killed", "interrupted"),
+        ("running", "in_flight"),
+    ]
 
 
 def test_tool_attempts(story: Asked) -> None:
@@ -171,7 +184,8 @@ def test_guarded_calls_side_by_side_keep_their_attempts_apart_and_a_later_call_g
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_retries(story: Asked, settings: Settings, loaded: bool) -> None:
+def test_retries(story: Asked, loaded: bool) -> None:
+    story.loads = loaded
     story.open("t1")
     story.chat("t1 answers", "s", "t1", outcome="error", input_tokens=7)
     story.run("t2")
@@ -179,8 +193,6 @@ def test_retries(story: Asked, settings: Settings, loaded: bool) -> None:
     story.open("t3")
     story.call("t3 runs", "run", "c2", outcome="error")
     story.call("t3 runs again", "run", "c2")
-    if loaded:
-        load(settings, patience=1)
     assert story.ask("from retries order by kind, turn") == [
         ("s", "tool", 2, 3, "t3 runs", 3, "t3 runs again", "run", "error", "ok", 0, 0, 0, 0, 500.0, 500.0),
         ("s", "turn", 2, 1, "", 2, "", "", "error", "ok", 17, 30, 2, 6, 2500.0, 5500.0),
@@ -221,37 +233,53 @@ def test_retry_steps(story: Asked) -> None:
 SEED = {"attributes": {semconv.GEN_AI_REQUEST_SEED: 1}}
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "step", "cause"),
-    [
-        ({}, {"text": "stop"}, 1, "input"),
-        ({}, {"context_hash": "other instructions"}, 1, "context"),
-        ({}, {"answer": {"context_hash": "something left"}}, 4, "context"),
-        ({}, {"request_model": "large"}, 1, "model or parameters"),
-        ({}, {"answer": {"request_model": "large", "output_hash": "other"}}, 4, "model or parameters"),
-        (SEED, {"attributes": {semconv.GEN_AI_REQUEST_SEED: 2}}, 1, "model or parameters"),
-        ({"response_model": "m-2026-01"}, {"response_model": "m-2026-02"}, 1, "model or parameters"),
-        ({"provider": "openai"}, {"provider": "azure"}, 1, "model or parameters"),
-        ({}, {"read": {"output_hash": "other"}}, 2, "tool result"),
-        ({"run": {"outcome": "error"}}, {}, 3, "tool result"),
-        (
-            {"run": {"output_hash": "", "output_summary": "a"}},
-            {"run": {"output_hash": "", "output_summary": "b"}},
-            3,
-            "tool result",
-        ),
-        ({}, {"run": {"output_hash": "x"}, "answer": {"context_hash": "x", "output_hash": "x"}}, 3, "tool result"),
-        ({}, {"answer": {"output_hash": "other"}}, 4, "unknown"),
-        ({}, {"choice": "call run", "output_hash": "other"}, 1, "unknown"),
-        ({}, {"read": {"input_hash": "other"}}, 2, "unknown"),
-        ({"answer": {"outcome": "error", "output_hash": "", "choice": ""}}, {}, 4, "unknown"),
-    ],
-)
-def test_first_divergence(story: Asked, first: dict[str, Any], second: dict[str, Any], step: int, cause: str) -> None:
-    story.run("t1", **first)
-    story.run("t2", **second)
+# What the first attempt had of its own, what the second, and where they part for which reason.
+PARTINGS: list[tuple[dict[str, Any], dict[str, Any], int, str]] = [
+    ({}, {"text": "stop"}, 1, "input"),
+    ({}, {"context_hash": "other instructions"}, 1, "context"),
+    ({}, {"answer": {"context_hash": "something left"}}, 4, "context"),
+    ({}, {"request_model": "large"}, 1, "model or parameters"),
+    ({}, {"answer": {"request_model": "large", "output_hash": "other"}}, 4, "model or parameters"),
+    (SEED, {"attributes": {semconv.GEN_AI_REQUEST_SEED: 2}}, 1, "model or parameters"),
+    ({"response_model": "m-2026-01"}, {"response_model": "m-2026-02"}, 1, "model or parameters"),
+    ({"provider": "openai"}, {"provider": "azure"}, 1, "model or parameters"),
+    ({}, {"read": {"output_hash": "other"}}, 2, "tool result"),
+    ({"run": {"outcome": "error"}}, {}, 3, "tool result"),
+    (
+        {"run": {"output_hash": "", "output_summary": "a"}},
+        {"run": {"output_hash": "", "output_summary": "b"}},
+        3,
+        "tool result",
+    ),
+    ({}, {"run": {"output_hash": "x"}, "answer": {"context_hash": "x", "output_hash": "x"}}, 3, "tool result"),
+    ({}, {"answer": {"output_hash": "other"}}, 4, "unknown"),
+    ({}, {"choice": "call run", "output_hash": "other"}, 1, "unknown"),
+    ({}, {"read": {"input_hash": "other"}}, 2, "unknown"),
+    ({"answer": {"outcome": "error", "output_hash": "", "choice": ""}}, {}, 4, "unknown"),
+]
+
+
+@pytest.fixture(scope="module")
+def partings(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[Any, ...]]]:
+    """The first divergence of each pair; a session each."""
+    story = Asked(Settings(directory=tmp_path_factory.mktemp("partings")))
+    for number, (first, second, _, _) in enumerate(PARTINGS):
+        story.session = f"pair {number}"
+        story.run(f"{number}a", **first)
+        story.run(f"{number}b", **second)
+    found = story.ask_all(
+        f"select step, cause, commit_a, commit_b from first_divergence('pair {number}', 1, 2)"
+        for number in range(len(PARTINGS))
+    )
+    story.writer.close()
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(PARTINGS)))
+def test_first_divergence(partings: list[list[tuple[Any, ...]]], number: int) -> None:
+    _, _, step, cause = PARTINGS[number]
     label = ("asks", "reads", "runs", "answers")[step - 1]
-    assert story.divergence() == [(step, cause, f"t1 {label}", f"t2 {label}")]
+    assert partings[number] == [(step, cause, f"{number}a {label}", f"{number}b {label}")]
 
 
 def test_attempts_that_do_the_same_do_not_diverge(story: Asked) -> None:
@@ -333,6 +361,13 @@ def test_new_ids_do_not_hide_that_a_context_lost_or_gained_something_else(story:
     story.run("t1", **fresh("t1"), answer={"context_hash": "of t1", "context": seen("t1", 10)})
     story.run("t2", **fresh("t2"), answer={"context_hash": "of t2", "context": changes})
     assert story.divergence() == [(4, "context", "t1 answers", "t2 answers")]
+
+
+def test_a_first_context_is_compared_whole_for_it_may_differ_in_what_came_before_the_turn(story: Asked) -> None:
+    asked = [added(10, "user", "go")]
+    story.run("t1", context=asked)
+    story.run("t2", context=asked, context_hash="with instructions that changed meanwhile")
+    assert story.divergence() == [(1, "context", "t1 asks", "t2 asks")]
 
 
 def test_results_that_reach_the_model_in_another_order_are_no_divergence_but_other_results_are(story: Asked) -> None:

@@ -106,6 +106,7 @@ examples:
   turnlog log -n 5
   turnlog log --turn 3
   turnlog log --tool write_file --failed
+  turnlog log --evicted                what left the model's context
   turnlog log --json | jq .delta
 """,
     )
@@ -254,7 +255,7 @@ def _lifecycle(commands: Any) -> None:
         "pause": "say that a session waits for somebody",
         "unpause": "say that a paused or closed session goes on",
         "close": "say that a session is finished",
-        "archive": "set a closed session aside: the next gc moves it to Parquet files",
+        "archive": "set a closed session aside, for gc to move into files",
         "pin": "keep a session whatever gc is told",
         "unpin": "let gc take a pinned session again",
     }.items():

@@ -47,9 +47,18 @@ from (
                 e.ends_turn as ends_turn,
                 e.input_tokens as input_tokens,
                 e.output_tokens as output_tokens,
-                row_number() over (partition by e.session_id, e.turn_id order by e.has_prefix desc, e.start_ns, e.span_id) as prefix_place,
-                row_number() over (partition by e.session_id, e.turn_id order by e.has_input desc, e.start_ns, e.span_id) as input_place,
-                row_number() over (partition by e.session_id, e.turn_id order by e.ends_turn desc, e.end_ns desc, e.sequence desc) as end_place
+                row_number() over (
+                    partition by e.session_id, e.turn_id
+                    order by e.has_prefix desc, e.start_ns, e.span_id
+                ) as prefix_place,
+                row_number() over (
+                    partition by e.session_id, e.turn_id
+                    order by e.has_input desc, e.start_ns, e.span_id
+                ) as input_place,
+                row_number() over (
+                    partition by e.session_id, e.turn_id
+                    order by e.ends_turn desc, e.end_ns desc, e.sequence desc
+                ) as end_place
             from (
                 select
                     s.session_id as session_id,

@@ -53,7 +53,10 @@ from (
         cast(0 as bigint) as tokens_in,
         cast(0 as bigint) as original_tokens_out,
         cast(0 as bigint) as tokens_out,
-        first_value(c.duration_ms) over (partition by c.session_id, c.original_commit_id order by c.attempt) as original_duration_ms,
+        first_value(c.duration_ms) over (
+            partition by c.session_id, c.original_commit_id
+            order by c.attempt
+        ) as original_duration_ms,
         c.duration_ms as duration_ms
     from tool_attempts as c
     where c.attempts > 1

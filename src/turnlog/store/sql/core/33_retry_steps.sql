@@ -171,7 +171,12 @@ select
     p.context_hash_a = p.context_hash_b
         or p.context_hash_a = ''
         or p.context_hash_b = ''
-        or (n.contexts_before > 0 and coalesce(m.changes_a, 0) > 0 and coalesce(m.changes_b, 0) > 0 and m.unlike = 0) as same_context,
+        or (
+            n.contexts_before > 0
+            and coalesce(m.changes_a, 0) > 0
+            and coalesce(m.changes_b, 0) > 0
+            and coalesce(m.unlike, 0) = 0
+        ) as same_context,
     p.kind_a <> 'decision'
         or p.kind_b <> 'decision'
         or (

@@ -38,7 +38,7 @@ select
     make_timestamp(a.start_ns // 1000) as started_at,
     make_timestamp(a.end_ns // 1000) as ended_at,
     (a.end_ns - a.start_ns) / 1e6 as duration_ms,
-    -- Sorted and with 0.0 as 0, so that equal requests are equal text. How an answer travels and what it continues are no parameters.
+    -- Sorted and with 0.0 as 0: equal requests are equal text. How an answer travels and what it continues are no parameters.
     array_to_string(
         list_transform(
             list_sort(
