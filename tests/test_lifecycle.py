@@ -42,9 +42,8 @@ def test_the_handle_is_the_id(directory: Path) -> None:
         assert len(new) == 36
 
 
-def test_a_session_is_opened_paused_resumed_and_closed_by_commits(directory: Path) -> None:
+def test_a_session_is_paused_resumed_and_closed_by_commits(directory: Path) -> None:
     with turnlog.session("s") as s:
-        assert status(directory, "s") == "open"
         with turnlog.turn("x"):
             assert status(directory, "s") == "active"
         assert status(directory, "s") == "idle"
@@ -57,7 +56,6 @@ def test_a_session_is_opened_paused_resumed_and_closed_by_commits(directory: Pat
     s.close()
     assert status(directory, "s") == "closed"
     assert said(directory, "s") == [
-        (0, "open", "", "unchanged"),
         (1, "paused", "human_input", "applied"),
         (1, "resumed", "", "applied"),
         (2, "paused", "a colleague has api_key=[REDACTED:api_key]", "applied"),
@@ -74,11 +72,27 @@ def test_a_session_is_opened_paused_resumed_and_closed_by_commits(directory: Pat
     ]
 
 
-def test_entering_a_session_again_says_nothing_more(directory: Path) -> None:
-    for _ in range(3):
-        with turnlog.session("s"), turnlog.turn("x"):
+def test_what_is_said_before_the_first_turn_is_in_turn_0_and_begins_none(directory: Path) -> None:
+    with turnlog.session("s") as s:
+        s.pause("tea")
+        assert (status(directory, "s"), said(directory, "s")) == ("paused", [(0, "paused", "tea", "applied")])
+        with turnlog.turn("x"):
             pass
-    assert [row[1] for row in said(directory, "s")] == ["open"]
+    with queries.reading(Settings(directory=directory)) as db:
+        found = queries.session_of(db, "s")
+        (commit,) = queries.log(db, "s")
+    assert (found.status, found.turns, commit.turn, commit.lifecycle_state) == ("idle", 1, 0, "paused")
+    shown = run(sys.executable, "-m", "turnlog", "show", commit.commit_id, directory=directory).stdout
+    logged = run(sys.executable, "-m", "turnlog", "log", directory=directory).stdout.splitlines()
+    assert "turn       0  before the first" in shown
+    assert (logged[1], logged[2].endswith("lifecycle  paused - tea")) == ("turn 0  before the first", True)
+
+
+def test_entering_a_session_says_nothing(directory: Path) -> None:
+    with turnlog.session("s"):
+        pass
+    with queries.reading(Settings(directory=directory)) as db:
+        assert queries.sessions(db) == []
 
 
 def test_saying_the_present_state_again_is_no_news(directory: Path) -> None:
@@ -87,7 +101,7 @@ def test_saying_the_present_state_again_is_no_news(directory: Path) -> None:
         s.pause("two")
         s.close()
         s.close()
-    assert [row[1] for row in said(directory, "s")] == ["open", "paused", "closed"]
+    assert [row[1] for row in said(directory, "s")] == ["paused", "closed"]
 
 
 def test_what_may_not_follow_is_refused_with_what_may(directory: Path) -> None:
@@ -99,7 +113,7 @@ def test_what_may_not_follow_is_refused_with_what_may(directory: Path) -> None:
             s.pause()
     assert str(at_first.value) == f"session {s} is open and cannot become resumed. Next can be: paused or closed."
     assert str(at_last.value) == f"session {s} is closed and cannot become paused. Next can be: resumed or archived."
-    assert [row[1] for row in said(directory, s)] == ["open", "closed"]
+    assert [row[1] for row in said(directory, s)] == ["closed"]
 
 
 def test_a_turn_needs_no_word(directory: Path) -> None:
@@ -110,7 +124,6 @@ def test_a_turn_needs_no_word(directory: Path) -> None:
         with turnlog.turn("an answer"):
             s.resume()
     assert [row[:2] + row[3:] for row in said(directory, "s")] == [
-        (0, "open", "unchanged"),
         (0, "closed", "applied"),
         (1, "paused", "applied"),
         (2, "resumed", "applied"),
@@ -124,13 +137,9 @@ def test_of_another_process_nothing_is_known_and_sql_decides(tmp_path: Path) -> 
     for code in (first, second, second, third):
         run_code(code, tmp_path)
     assert said(tmp_path, "s") == [
-        (0, "open", "", "unchanged"),
         (1, "paused", "tea", "applied"),
-        (1, "open", "", "unchanged"),
         (1, "resumed", "", "applied"),
-        (1, "open", "", "unchanged"),
         (1, "resumed", "", "unchanged"),
-        (1, "open", "", "unchanged"),
         (1, "paused", "supper", "applied"),
         (1, "resumed", "", "applied"),
     ]

@@ -41,8 +41,9 @@ class Session(str):
 def session(id: str | int | None = None) -> Iterator[Session]:
     """Everything inside belongs to this session; without an id, to a new one. Gives the id, as a handle on the lifecycle."""
     with identity.session(id) as name:
-        if transitions.first_time(name, is_new=id is None or id == ""):
-            _record(name, LifecycleState.OPEN)
+        if id is None or id == "":
+            # Of one that has a name already, another process may know more.
+            transitions.entered(name, LifecycleState.OPEN)
         yield Session(name)
 
 

@@ -470,14 +470,13 @@ def last_turn(db: Database, session: str) -> int:
 def log(
     db: Database, session: str, *, limit: int = 20, turn: int = 0, tool: str = "", failed: bool = False, kind: str = ""
 ) -> list[Commit]:
-    """The commit log, newest first; without what was said before the first turn."""
+    """The commit log, newest first."""
     return _rows(
         db,
         Commit,
         """
         from commits
         where session_id = $session
-          and turn > 0
           and ($turn = 0 or turn = $turn)
           and ($tool = '' or tool = $tool)
           and ($kind = '' or kind = $kind)

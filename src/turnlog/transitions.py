@@ -22,8 +22,8 @@ LEGAL: dict[LifecycleState, tuple[LifecycleState, ...]] = {
     _ARCHIVED: (),
 }
 
-# What was said last, and whether a turn began since. The first is None for a session that was only entered.
-_known: OrderedDict[str, tuple[LifecycleState | None, bool]] = OrderedDict()
+# What was said last, and whether a turn began since.
+_known: OrderedDict[str, tuple[LifecycleState, bool]] = OrderedDict()
 
 
 def refuse_illegal(session: str, before: LifecycleState, after: LifecycleState, worked: bool = False) -> None:
@@ -39,18 +39,18 @@ def refuse_illegal(session: str, before: LifecycleState, after: LifecycleState, 
 
 def prepare(session: str, after: LifecycleState) -> bool:
     """Whether saying this state is news; raises IllegalTransition where this process knows that it may not follow."""
-    before, worked = _known.get(session, (None, False))
-    if before is None:
+    if session not in _known:
         return True
-    if before is not after or worked:
-        refuse_illegal(session, before, after, worked)
-        return True
-    return False
+    before, worked = _known[session]
+    if before is after and not worked:
+        return False
+    refuse_illegal(session, before, after, worked)
+    return True
 
 
 def entered(session: str, state: object) -> None:
-    """A state was said, by the application or by a framework. That a session was entered (`open`) says nothing of its state."""
-    if state in set(LifecycleState) - {_OPEN}:
+    """A state was said, by the application or by a framework; or a new session began, which is open."""
+    if state in set(LifecycleState):
         _remember(session, LifecycleState(str(state)), worked=False)
 
 
@@ -59,19 +59,11 @@ def turn_began(session: str) -> None:
         _remember(session, _known[session][0], worked=True)
 
 
-def first_time(session: str, *, is_new: bool) -> bool:
-    """Whether this process enters the session for the first time. Only of a new one is it known that it is open."""
-    if session in _known:
-        return False
-    _remember(session, _OPEN if is_new else None, worked=False)
-    return True
-
-
 def forget_all() -> None:
     _known.clear()
 
 
-def _remember(session: str, state: LifecycleState | None, *, worked: bool) -> None:
+def _remember(session: str, state: LifecycleState, *, worked: bool) -> None:
     _known[session] = (state, worked)
     while len(_known) > _MOST_SESSIONS:
         _known.popitem(last=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from recording import Recording, assistant, tool_result, user
+from recording import Recording, assistant, user
 from turnlog import semconv
 from turnlog.semconv import GenAiOperation
 
@@ -39,7 +39,8 @@ def record_history(recording: Recording) -> None:
         change(recording, "set", "pending", "review", "have it reviewed")
     with recording.agent("finish it", conversation="demo"):
         recording.tool("write_file", {"path": "parser.py", "content": "done"}, "wrote 4 characters")
-        recording.chat([tool_result("wrote 4 characters")], [assistant("It is done.")])
+        done = {"type": "tool_call_response", "id": "call-9", "response": "wrote 4 characters"}
+        recording.chat([user("write a parser"), {"role": "tool", "parts": [done]}], [assistant("It is done.")])
 
 
 def start_call(recording: Recording, tool: str, **arguments: Any) -> None:

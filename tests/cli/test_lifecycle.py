@@ -111,6 +111,16 @@ def test_gc_tells_what_it_freed(recorded: Settings, turnlog: Turnlog) -> None:
     assert plain(turnlog("log", "-s", "demo-old").out) == ["session demo-old", "turn 1  DAY TIME", "ID  TIME  greet"]
 
 
+def test_archived_sessions_can_still_be_asked_about_in_sql(recorded: Settings, turnlog: Turnlog) -> None:
+    turnlog("close", "demo")
+    turnlog("archive", "demo")
+    turnlog("gc", "--older-than", "0h", "--yes")
+    asked = "select turn, tool, outcome from archived('spans') where commit_kind = 'tool' and tool = 'run_tests'"
+    assert json.loads(turnlog("sql", "--json", asked).out) == {"turn": 2, "tool": "run_tests", "outcome": "timeout"}
+    assert turnlog("sql", f"copy (select 1) to '{recorded.archive}/x.csv'").code == 1
+    assert turnlog("sql", f"from read_text('{recorded.lock}')").code == 1
+
+
 def test_gc_loads_what_is_in_the_journals_first(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
     with recording.agent("again", conversation="demo-old"):
         pass

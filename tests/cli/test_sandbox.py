@@ -149,7 +149,7 @@ def test_a_mistake_is_told_in_one_line(recorded: Settings) -> None:
         ask(recorded, "select agnt\nfrom sessions")
     assert str(refused.value) == (
         'Binder Error: Referenced column "agnt" not found in FROM clause! '
-        'Candidate bindings: "agent", "last_active_at", "last_active_ns"'
+        'Candidate bindings: "agent", "last_said_ns", "last_turn_ns", "last_active_at", "last_active_ns"'
     )
 
 

@@ -231,8 +231,7 @@ def test_retry_steps(story: Asked) -> None:
 
 
 SEED = {"attributes": {semconv.GEN_AI_REQUEST_SEED: 1}}
-
-
+OTHER_IDS = {"calls": ["d1", "d2"], "output_hash": "asks for d1, d2"}
 # What the first attempt had of its own, what the second, and where they part for which reason.
 PARTINGS: list[tuple[dict[str, Any], dict[str, Any], int, str]] = [
     ({}, {"text": "stop"}, 1, "input"),
@@ -245,15 +244,13 @@ PARTINGS: list[tuple[dict[str, Any], dict[str, Any], int, str]] = [
     ({"provider": "openai"}, {"provider": "azure"}, 1, "model or parameters"),
     ({}, {"read": {"output_hash": "other"}}, 2, "tool result"),
     ({"run": {"outcome": "error"}}, {}, 3, "tool result"),
-    (
-        {"run": {"output_hash": "", "output_summary": "a"}},
-        {"run": {"output_hash": "", "output_summary": "b"}},
-        3,
-        "tool result",
-    ),
+    ({"run": {"error_type": "A"}}, {"run": {"error_type": "B"}}, 3, "tool result"),
+    ({"run": {"output_hash": ""}}, {"run": {"output_hash": "", "output_summary": "b"}}, 3, "tool result"),
     ({}, {"run": {"output_hash": "x"}, "answer": {"context_hash": "x", "output_hash": "x"}}, 3, "tool result"),
     ({}, {"answer": {"output_hash": "other"}}, 4, "unknown"),
     ({}, {"choice": "call run", "output_hash": "other"}, 1, "unknown"),
+    ({}, {**OTHER_IDS, "reason": "to see"}, 1, "unknown"),
+    ({}, {**OTHER_IDS, "output_summary": "I look."}, 1, "unknown"),
     ({}, {"read": {"input_hash": "other"}}, 2, "unknown"),
     ({"answer": {"outcome": "error", "output_hash": "", "choice": ""}}, {}, 4, "unknown"),
 ]
@@ -289,6 +286,13 @@ def test_attempts_that_do_the_same_do_not_diverge(story: Asked) -> None:
     assert story.divergence() == []
 
 
+def test_what_is_not_known_of_one_attempt_is_no_divergence(story: Asked) -> None:
+    known = {"turn_input_hash": "h", "context_hash": "k", "provider": "p", "response_model": "r", "turn_prefix_hash": "p"}
+    for turn, given in (("t1", known), ("t2", {}), ("t3", known)):
+        story.chat(f"{turn} asks", "s", turn, **given)
+    assert story.divergence() == story.divergence(2, 3) == []
+
+
 def test_the_first_divergence_tells_how_both_attempts_went(story: Asked) -> None:
     story.open("t1")
     story.chat("t1 answers", "s", "t1", outcome="error", context_hash="k2", input_tokens=7)
@@ -308,17 +312,19 @@ def test_an_attempt_that_broke_off_parts_where_the_other_goes_on(story: Asked) -
 def test_a_call_that_still_runs_has_no_other_result_yet(story: Asked) -> None:
     story.run("t1")
     story.open("t2")
-    story.call("t2 reads", "read", "c1", ends=False)
-    assert story.divergence() == [(2, "unknown", "t1 reads", "t2 reads")]
+    reads = {"operation": "execute_tool", "tool": "read", "input_hash": "to read", "start_ns": START + 99 * SECOND}
+    story.row(record="start", trace_id="f" * 32, span_id="f" * 16, session_id="s", turn_id="t2", **reads)
+    assert [row[:3] for row in story.divergence()] == [(2, "unknown", "t1 reads")]
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_calls_of_one_decision_that_run_in_another_order_are_no_divergence(story: Asked, known: bool) -> None:
     ids = ("c1", "c2") if known else ("", "")
+    given = {} if known else {"input_hash": "to both"}
     for turn, order in (("t1", "reads runs"), ("t2", "runs reads")):
         story.open(turn)
         for label in order.split():
-            story.call(f"{turn} {label}", label.removesuffix("s"), ids[label == "runs"])
+            story.call(f"{turn} {label}", label.removesuffix("s"), ids[label == "runs"], **given)
         story.chat(f"{turn} answers", "s", turn, context_hash="k2", **ANSWERS)
     assert story.ask("select commit_a, commit_b from retry_steps('s', 1, 2) order by step") == [
         (f"t1 {label}", f"t2 {label}") for label in ("asks", "reads", "runs", "answers")

@@ -81,15 +81,16 @@ def log(options: argparse.Namespace) -> int:
         out.line("no commit matches" if options.tool or options.failed or options.turn else "no commits yet")
     width = min(max((len(actor(commit)) for commit in found), default=0), 24)
     again = {row.commit_id or row.turn: row for row in retried}
-    shown = 0
+    shown = -1
     for commit in found:
         if commit.turn != shown:
             shown = commit.turn
-            turn = inputs[shown]
+            turn = inputs.get(shown)
             retry = again.get(shown)
             mark = f"retry of turn {retry.original_turn} (attempt {retry.attempt})  " if retry else ""
-            started = Styled(day_time(turn.started_at), "dim")
-            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", turn.input_summary)
+            started = Styled(day_time(turn.started_at) if turn else "before the first", "dim")
+            asked = turn.input_summary if turn else ""
+            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", asked)
         out.line(
             Styled(commit.commit_id[:SHORT_ID], "yellow"),
             f"  {clock(commit.committed_at)}  ",

@@ -12,6 +12,7 @@ from typing import Any
 from turnlog.cli.asking import asking
 from turnlog.cli.render import Screen, complain, count, inert, screen, to_json
 from turnlog.errors import TurnlogError
+from turnlog.settings import read_settings
 from turnlog.store import sandbox, schema
 from turnlog.store.sandbox import Answer
 
@@ -35,7 +36,7 @@ def sql(options: argparse.Namespace) -> int:
 
 def _ask(statement: str, options: argparse.Namespace) -> Answer:
     with asking() as db:
-        sandbox.lock_down(db)
+        sandbox.lock_down(db, read_settings().archive)
         return sandbox.answer(db, statement, rows=options.limit or None, seconds=options.timeout)
 
 

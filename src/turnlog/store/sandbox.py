@@ -7,6 +7,7 @@ a stranger also needs a child process with resource limits, because one scalar c
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -33,8 +34,16 @@ class Answer(NamedTuple):
     more: bool
 
 
-def lock_down(db: duckdb.DuckDBPyConnection) -> None:
-    """Take files, extensions and settings away from a connection, for good. What it has attached stays readable."""
+def lock_down(db: duckdb.DuckDBPyConnection, archive: Path | None = None) -> None:
+    """Take files, extensions and settings away from a connection, for good. What it has attached stays readable, and so
+    do the files of archived sessions: `from archived('spans')`."""
+    if archive is not None:
+        folder = str(archive).replace("'", "''")
+        db.execute(f"set allowed_directories = ['{folder}']")
+        db.execute(
+            "create or replace temp macro archived(file) as table "  # noqa: S608 - our own folder
+            f"select * from read_parquet(concat('{folder}/*/', file, '.parquet'), union_by_name = true)"
+        )
     for lock in _LOCKS:
         db.execute(lock)
 

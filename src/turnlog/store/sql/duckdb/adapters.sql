@@ -180,111 +180,92 @@ select
     make_timestamp(at_ns // 1000) as lost_at
 from raw.losses;
 
--- Which lifecycle state may follow which: `LEGAL` of transitions.py, in SQL.
+-- Which lifecycle state may follow which: `LEGAL` of transitions.py, in SQL. No `in`: of so many values it becomes a join.
 create or replace macro may_enter(before, after) as
-case before
-    when 'open' then after in ('active', 'paused', 'closed')
-    when 'active' then after in ('paused', 'closed')
-    when 'paused' then after in ('active', 'resumed', 'closed')
-    when 'resumed' then after in ('paused', 'closed')
-    when 'closed' then after in ('resumed', 'archived')
-    else false
-end;
+list_contains(
+    [
+        'open > active',
+        'open > paused',
+        'open > closed',
+        'active > paused',
+        'active > closed',
+        'paused > active',
+        'paused > resumed',
+        'paused > closed',
+        'resumed > paused',
+        'resumed > closed',
+        'closed > resumed',
+        'closed > archived'
+    ],
+    concat(before, ' > ', after)
+);
 
--- one row: a lifecycle state that was said, or a pinning, with the state before and after it: each is judged by those before it, and
--- `worked` (a turn began since the one before) lets follow what may follow an active session
+-- one row: a lifecycle state that was said, or a pinning, with the state before and after it. Each is judged by those before it; that
+-- a turn began since the one before (`worked`) lets follow what may follow an active session.
 create or replace view lifecycle_rows as
 select
     s.session_id,
-    f.*,
-    make_timestamp(f.ts_ns // 1000) as changed_at
+    j.turn_id,
+    j.commit_id,
+    j.ts_ns,
+    make_timestamp(j.ts_ns // 1000) as changed_at,
+    j.state,
+    j.pause_reason,
+    j.pinned,
+    case when j.worked and not may_enter(j.state_before, j.state) then 'active' else j.state_before end as previous_state,
+    j.effect,
+    j.state_after,
+    max(case when j.effect = 'applied' and j.state <> '' then j.ts_ns else 0 end) over earlier as since_ns,
+    coalesce(last_value(nullif(j.pinned, '') ignore nulls) over earlier, '') as pinned_after
 from (
     select
-        session_key,
-        unnest(folded[2:], recursive := true)
+        *,
+        case
+            when state = '' then 'applied'
+            when state_after = state and (state_before <> state or (worked and may_enter('active', state))) then 'applied'
+            when state in ('open', state_before) then 'unchanged'
+            else 'refused'
+        end as effect
     from (
         select
-            session_key,
-            list_reduce(
-                list(
-                    {
-                        'turn_id': turn_id,
-                        'commit_id': commit_id,
-                        'ts_ns': ts_ns,
-                        'state': state,
-                        'pause_reason': pause_reason,
-                        'pinned': pinned,
-                        'worked': worked
-                    }
-                    order by ts_ns, commit_id
-                ),
-                lambda done, e: list_append(
-                    done,
-                    {
-                        'turn_id': e.turn_id,
-                        'commit_id': e.commit_id,
-                        'ts_ns': e.ts_ns,
-                        'state': e.state,
-                        'pause_reason': e.pause_reason,
-                        'pinned': e.pinned,
-                        'previous_state': case
-                            when e.worked and not may_enter(done[-1].state_after, e.state) then 'active'
-                            else done[-1].state_after
-                        end,
-                        'effect': case
-                            when e.state = '' then 'applied'
-                            when may_enter(done[-1].state_after, e.state) then 'applied'
-                            when e.worked and may_enter('active', e.state) then 'applied'
-                            when e.state in ('open', done[-1].state_after) then 'unchanged'
-                            else 'refused'
-                        end,
-                        'state_after': case
-                            when may_enter(done[-1].state_after, e.state) then e.state
-                            when e.worked and may_enter('active', e.state) then e.state
-                            else done[-1].state_after
-                        end,
-                        'since_ns': case
-                            when may_enter(done[-1].state_after, e.state) then e.ts_ns
-                            when e.worked and may_enter('active', e.state) then e.ts_ns
-                            else done[-1].since_ns
-                        end,
-                        'pinned_after': case when e.pinned <> '' then e.pinned else done[-1].pinned_after end
-                    }
-                ),
-                [
-                    {
-                        'turn_id': '',
-                        'commit_id': '',
-                        'ts_ns': 0::bigint,
-                        'state': '',
-                        'pause_reason': '',
-                        'pinned': '',
-                        'previous_state': '',
-                        'effect': '',
-                        'state_after': 'open',
-                        'since_ns': 0::bigint,
-                        'pinned_after': ''
-                    }
-                ]
-            ) as folded
+            unnest(said, recursive := true),
+            unnest(states[:-2]) as state_before,
+            unnest(states[2:]) as state_after
         from (
             select
-                l.*,
-                coalesce(b.began_ns, 0) > lag(l.ts_ns, 1, 0) over (partition by l.session_key order by l.ts_ns, l.commit_id) as worked
-            from raw.lifecycle as l
-            asof left join (
+                list(w order by w.ts_ns, w.commit_id) as said,
+                -- Only the states: measured, a list of whole rows in here takes 15 ms to plan.
+                list_reduce(
+                    list({'state': w.state, 'worked': w.worked} order by w.ts_ns, w.commit_id),
+                    lambda states, e: list_append(
+                        states,
+                        case
+                            when may_enter(states[-1], e.state) or (e.worked and may_enter('active', e.state)) then e.state
+                            else states[-1]
+                        end
+                    ),
+                    ['open']
+                ) as states
+            from (
                 select
-                    session_key,
-                    min(first_ns) as began_ns
-                from raw.turns
-                where session_key in (select session_key from raw.lifecycle)
-                group by session_key, turn_id
-            ) as b on b.session_key = l.session_key and b.began_ns <= l.ts_ns
+                    l.*,
+                    coalesce(b.began_ns, 0) > lag(l.ts_ns, 1, 0) over (partition by l.session_key order by l.ts_ns, l.commit_id) as worked
+                from raw.lifecycle as l
+                asof left join (
+                    select
+                        session_key,
+                        min(first_ns) as began_ns
+                    from raw.turns
+                    where session_key in (select session_key from raw.lifecycle)
+                    group by session_key, turn_id
+                ) as b on b.session_key = l.session_key and b.began_ns <= l.ts_ns
+            ) as w
+            group by w.session_key
         )
-        group by session_key
     )
-) as f
-join raw.sessions as s using (session_key);
+) as j
+join raw.sessions as s using (session_key)
+window earlier as (partition by j.session_key order by j.ts_ns, j.commit_id rows unbounded preceding);
 
 -- one row: a span that runs, or ran when its process died
 create or replace view unfinished_rows as
