@@ -68,7 +68,7 @@ class Conversations:
         stamp: dict[str, Any] = {
             semconv.CONTEXT_LINEAGE: sight.lineage.id,
             semconv.CONTEXT_HASH: sight.hash,
-            semconv.CONTEXT_MESSAGE_COUNT: sight.count,
+            semconv.CONTEXT_MESSAGE_COUNT: sight.length,
         }
         if sight.added or sight.gone:
             stamp[semconv.CONTEXT_CHANGES] = dump_json(sight.changes(self._policy)).decode()
@@ -93,7 +93,7 @@ class Conversations:
                 semconv.COMMIT_KIND: CommitKind.EVICTION.value,
                 semconv.CONTEXT_EVICTION_REASON: sight.reason,
                 semconv.CONTEXT_EVICTED_KEYS: tuple(sight.evicted),
-                semconv.CONTEXT_MESSAGE_COUNT: sight.count,
+                semconv.CONTEXT_MESSAGE_COUNT: sight.length,
             }
             content = {semconv.COMMIT_DELTA: delta}
             at_ns = span.start_time

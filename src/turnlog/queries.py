@@ -19,10 +19,11 @@ from turnlog.errors import LongTail, NotFound, SchemaTooOld, StoreLocked, StoreN
 from turnlog.settings import Settings
 from turnlog.store import Store
 from turnlog.store.loader import LoadReport, load
+from turnlog.store.reading import Reading
 
 _MOST_TELLING = ["fact", "decision", "pending", "file", "source", "tool", "result", "message"]
 Row = TypeVar("Row", bound=tuple[Any, ...])
-Database = duckdb.DuckDBPyConnection
+Database = Reading
 
 
 class Session(NamedTuple):

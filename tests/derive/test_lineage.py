@@ -81,7 +81,7 @@ def test_a_context_that_extends_a_known_one_continues_its_session_and_adds_only_
     second = call(LONG[:4], says("2"))
     assert (second.lineage.session, second.lineage.id) == (first.lineage.session, first.lineage.id)
     assert [(item.role, item.origin) for item, _ in second.added] == [("assistant", "span 1"), ("user", "")]
-    assert (second.gone, second.evicted, second.count) == ([], [], 4)
+    assert (second.gone, second.evicted, second.length) == ([], [], 4)
 
 
 def test_an_unrelated_context_is_a_session_of_its_own(call: Calls) -> None:
@@ -140,7 +140,7 @@ def test_another_agent_in_the_session_evicts_nothing(call: Calls) -> None:
     long_talk(call, "s")
     other = {"role": "system", "parts": [{"type": "text", "content": "You review."}]}
     sight = call([other, user("Review this."), user("And this.")], session="s")
-    assert (sight.evicted, sight.count) == ([], 3)
+    assert (sight.evicted, sight.length) == ([], 3)
     assert call([*LONG, says("3"), user("four")], session="s").evicted == []
 
 
@@ -163,7 +163,7 @@ def test_leaving_the_path_at_a_user_message_is_a_fork_and_evicts_nothing(call: C
     sight = call(context)
     assert (sight.lineage.session, sight.evicted, sight.gone) == (before.lineage.session, [], [])
     assert sight.lineage is not before.lineage
-    assert sight.count == len(context) == len(sight.added)
+    assert sight.length == len(context) == len(sight.added)
     assert call([*LONG, says("3"), user("four")]).lineage is before.lineage
 
 
@@ -249,7 +249,7 @@ def test_a_named_response_is_continued_with_what_the_server_keeps(call: Calls) -
     assert second.lineage is first.lineage
     assert [(item.role, item.origin) for item, _ in second.added] == [("assistant", "span 1"), ("user", "")]
     other = call.start([user("other")], previous_response="resp_1")
-    assert (other.lineage.session, other.lineage is first.lineage, other.count) == (first.lineage.session, False, 3)
+    assert (other.lineage.session, other.lineage is first.lineage, other.length) == (first.lineage.session, False, 3)
     unknown = call.start([user("three")], previous_response="resp_9")
     assert unknown.lineage.session != first.lineage.session
 
@@ -259,7 +259,7 @@ def test_messages_that_follow_a_session_of_the_server_continue_its_conversation(
         return call(Messages([user(text)], lambda raw: raw, follows=True), says(f"to {text}"), "conv_1")
 
     first, second = follow("one"), follow("two")
-    assert (second.lineage, second.count) == (first.lineage, 3)
+    assert (second.lineage, second.length) == (first.lineage, 3)
 
 
 def test_a_forked_process_goes_on_under_a_lineage_of_its_own(call: Calls) -> None:

@@ -23,7 +23,7 @@ class Seen(NamedTuple):
     hash: str
     role: str
     call: str
-    index: int
+    where: int
     part: int = 0
 
 

@@ -155,7 +155,7 @@ class Lineages:
         for lineage in candidates:
             course, kept = align(lineage.items, seen)
             shared = [lineage.items[place] for place in kept if place >= 0]
-            after = 1 + max((each.index for each, place in zip(seen, kept, strict=True) if place >= 0), default=-1)
+            after = 1 + max((each.where for each, place in zip(seen, kept, strict=True) if place >= 0), default=-1)
             known = session or _tells(lineage, shared) or self._goes_on(lineage, match, after)
             if course is not Course.UNRELATED and known and len(shared) > most:
                 match.lineage, most = lineage, len(shared)

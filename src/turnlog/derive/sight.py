@@ -45,7 +45,7 @@ class Sight(NamedTuple):
     """What a model call sees. `evicted` are the entries (`kind:key`) that are nowhere in this context any more."""
 
     lineage: Lineage
-    count: int
+    length: int
     hash: str
     prefix_hash: str
     added: list[Added]
@@ -156,4 +156,4 @@ class Match:
         return self._parsed[index]
 
     def part(self, seen: Seen) -> Message:
-        return self.parts(self.lead + seen.index)[seen.part].message
+        return self.parts(self.lead + seen.where)[seen.part].message

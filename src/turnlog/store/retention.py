@@ -73,7 +73,7 @@ def plan(settings: Settings, older_than: float, keep_durable: bool) -> Plan:
     """What would go now. Load before: what is not loaded yet keeps its session."""
     cutoff_ns = time.time_ns() - int(older_than * 1e9)
     with Store(settings).reading() as db:
-        return _plan(db, settings, cutoff_ns, keep_durable, None)
+        return _plan(db.whole(), settings, cutoff_ns, keep_durable, None)
 
 
 def collect(settings: Settings, agreed: Plan, patience: float, progress: Progress = lambda _: None) -> Freed:

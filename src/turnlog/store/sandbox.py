@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from turnlog.errors import StatementRefused
+from turnlog.store.reading import Reading
 
 SECONDS = 30.0
 ROWS = 1000
@@ -34,7 +35,7 @@ class Answer(NamedTuple):
     more: bool
 
 
-def lock_down(db: duckdb.DuckDBPyConnection, archive: Path | None = None) -> None:
+def lock_down(db: Reading, archive: Path | None = None) -> None:
     """Take files, extensions and settings away from a connection, for good. What it has attached stays readable, and so
     do the files of archived sessions: `from archived('spans')`."""
     if archive is not None:
@@ -48,9 +49,10 @@ def lock_down(db: duckdb.DuckDBPyConnection, archive: Path | None = None) -> Non
         db.execute(lock)
 
 
-def answer(db: duckdb.DuckDBPyConnection, statement: str, *, rows: int | None = ROWS, seconds: float = SECONDS) -> Answer:
+def answer(db: Reading, statement: str, *, rows: int | None = ROWS, seconds: float = SECONDS) -> Answer:
     """Run exactly one reading statement on a locked-down connection; at most so many rows (None: all) and seconds."""
     parsed = _only_statement(db, statement)
+    db.define(statement)
     # A thread, because DuckDB holds back Ctrl-C for as long as the statement runs; an event, because a `join` that Ctrl-C
     # breaks off takes the thread for ended.
     attempt = _Attempt()
@@ -66,19 +68,22 @@ def answer(db: duckdb.DuckDBPyConnection, statement: str, *, rows: int | None = 
             f"the statement ran for {seconds:g} s and was stopped. "
             "Narrow it (a session, a turn, a limit) or give it longer: --timeout"
         )
+    if isinstance(attempt.result, duckdb.CatalogException) and db.define():
+        # With everything there, DuckDB says which name was meant.
+        return answer(db, statement, rows=rows, seconds=seconds)
     if isinstance(attempt.result, BaseException):
         raise _refusal(attempt.result) from attempt.result
     return attempt.result
 
 
-def _stop(db: duckdb.DuckDBPyConnection, attempt: _Attempt) -> None:
+def _stop(db: Reading, attempt: _Attempt) -> None:
     db.interrupt()
     attempt.done.wait()
 
 
-def _only_statement(db: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+def _only_statement(db: Reading, text: str) -> duckdb.Statement:
     try:
-        statements = db.extract_statements(text)
+        statements: list[duckdb.Statement] = db.extract_statements(text)
     except duckdb.Error as error:
         raise _refusal(error) from error
     if len(statements) != 1:
@@ -105,7 +110,7 @@ class _Attempt:
         self.done = threading.Event()
         self.result: Answer | BaseException = Answer([], [], False)
 
-    def run(self, db: duckdb.DuckDBPyConnection, statement: duckdb.Statement, rows: int | None) -> None:
+    def run(self, db: Reading, statement: duckdb.Statement, rows: int | None) -> None:
         try:
             # A CTE with INSERT parses as SELECT and would run; a read-only transaction refuses it.
             db.execute("begin transaction read only")

@@ -17,6 +17,7 @@ from turnlog.errors import LongTail, NotAStore, SchemaTooOld, StoreLocked, Store
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.lock import side_lock
+from turnlog.store.reading import Reading
 from turnlog.store.staging import stage_tail, unloaded_tail
 
 # Readable for tools on DuckDB 1.x (Grafana's plugin, DBeaver); 2.0's default format is not. Every checkpoint begins a new row
@@ -59,7 +60,7 @@ class Store:
                 db.close()
 
     @contextmanager
-    def reading(self, patience: float | None = None, *, long_tail: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(self, patience: float | None = None, *, long_tail: bool = True) -> Iterator[Reading]:
         """A connection that answers the core's questions over loaded rows and the unloaded tail.
 
         With `long_tail` false, raises LongTail where loading first serves the reader better.
@@ -79,8 +80,9 @@ class Store:
                 tail = next(chunks)
                 if not long_tail and (tail.rows > _SHORT_TAIL or tail.has_finished):
                     raise LongTail("the journals should be loaded before this is read")
-                # The store's own views serve when they are this version's and nothing is unloaded: 80 ms less.
-                if not (exists and not tail.frames and schema.has_current_views(db)):
+                # The store's own views serve when they are this version's and nothing is unloaded.
+                defined = exists and not tail.frames and schema.has_current_views(db)
+                if not defined:
                     _make_catalog(db, "tail")
                     for chunk in chain([tail], chunks):
                         stage_tail(db, chunk)
@@ -88,8 +90,8 @@ class Store:
                     db.execute(schema.sql("overlay.sql"))
                     if db.execute("select 1 from tail.raw.processes where gone").fetchall():
                         db.execute(schema.sql("overlay_revived.sql"))
-                    schema.create_questions(db)
-                yield db
+                    schema.create_adapters(db)
+                yield Reading(db, defined=defined)
             finally:
                 db.close()
 
