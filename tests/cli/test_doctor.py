@@ -33,7 +33,7 @@ def test_the_report_as_json_has_stable_names(recorded: Settings, turnlog: Turnlo
     report = json.loads(turnlog("doctor", "--json").out)
     assert list(report) == list(Report._fields)
     assert report["totals"] == {"sessions": 2, "spans": 14, "commits": 10, "failures": 1}
-    assert (report["schema"], report["unreadable"], report["warnings"]) == (1, "", [])
+    assert (report["schema"], report["unreadable"], report["warnings"]) == (schema.newest_version(), "", [])
     assert report["frameworks_unknown"] == ""
     assert {row["framework"] for row in report["frameworks"]} == {"openai", "langchain", "langgraph"}
     assert report["versions"]["duckdb"] == duckdb.__version__
