@@ -23,7 +23,7 @@ def test_init_in_code_adds_to_the_applications_provider(tmp_path: Path) -> None:
 def test_plain_opentelemetry_needs_no_turnlog_command(tmp_path: Path) -> None:
     done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog")
     assert done.stdout == "Together they cost 42.\n"
-    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "tool", "add", "ok"), (1, "decision", "", "ok")]
 
 
 def test_a_hand_written_loop_has_its_tools_recorded(tmp_path: Path) -> None:

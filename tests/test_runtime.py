@@ -156,7 +156,7 @@ def test_zero_code_records_beside_another_exporter(tmp_path: Path) -> None:
     done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog,console")
     assert "Together they cost 42." in done.stdout
     assert '"name": "chat scripted"' in done.stdout
-    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "tool", "add", "ok"), (1, "decision", "", "ok")]
 
 
 def test_zero_code_without_our_exporter_writes_nothing_here(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_zero_code_works_without_a_distro(tmp_path: Path) -> None:
     none = {"OTEL_PYTHON_DISTRO": "none", "OTEL_PYTHON_CONFIGURATOR": "none"}
     done = run_zero_code("examples/plain_opentelemetry.py", tmp_path, "turnlog", **none)
     assert done.stdout == "Together they cost 42.\n"
-    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "decision", "", "ok")]
+    assert commits(tmp_path) == [(1, "decision", "", "ok"), (1, "tool", "add", "ok"), (1, "decision", "", "ok")]
 
 
 def test_a_setting_that_makes_no_sense_is_said(tmp_path: Path) -> None:
