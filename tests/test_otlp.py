@@ -85,4 +85,4 @@ def test_zero_code_records_beside_otlp(tmp_path: Path, sink: Sink) -> None:
         ("chat scripted", "decision", "ok"),
         ("execute_tool add", "tool", "ok"),
     ]
-    assert len(commits(tmp_path)) == 2
+    assert len(commits(tmp_path)) == 3

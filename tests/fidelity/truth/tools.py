@@ -301,7 +301,12 @@ APPROVAL = Case(
     ],
     [
         Session(["Pay 5 to Ann.", "true"], name="pay-Ann", tools=[Tool(2, "pay", "ok", "I pay Ann.")]),
-        Session(["Pay 5 to Ben."], name="pay-Ben", unfinished=[Unfinished(1, "pending", "pay 5 to Ben?")]),
+        # The question waits for a person, and the call that the model asked for waits behind it.
+        Session(
+            ["Pay 5 to Ben."],
+            name="pay-Ben",
+            unfinished=[Unfinished(1, "pending", "pay 5 to Ben?"), Unfinished(1, "queued", "pay")],
+        ),
     ],
 )
 
