@@ -8,9 +8,9 @@ from typing import Any
 
 import openai
 import pytest
-from tests.recording import Recording, assistant, journal_rows, session_of, tool_result, turn_of, user
 
 import turnlog
+from recording import Recording, assistant, journal_rows, session_of, tool_result, turn_of, user
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.settings import Capture, Settings

@@ -1,7 +1,7 @@
 """What following a conversation's messages costs per model call, as its history grows.
 
-`python tests/bench/lineage.py [--quick]`. Each call sends the whole history again, as fresh objects, the way SDKs do, and adds an
-answer and a question. `followed` is lineage alone; `call` is a whole model call through the processor into a journal. Sizes
+`python tests/bench/lineage.py [--quick]`. Each call sends the whole history again, as fresh objects, the way SDKs do, and adds
+an answer and a question. `followed` is lineage alone; `whole_call` is a model call through the processor into a journal. Sizes
 are interleaved and every ratio is taken inside one round.
 """
 

@@ -16,7 +16,17 @@ from turnlog.derive import Commit, Decision, derive
 from turnlog.derive.change import Change
 from turnlog.derive.files import Observed
 from turnlog.derive.touch import Touch
-from turnlog.semconv import CommitKind, DeltaOp, EntryKind, FileEvidence, GenAiOperation, Outcome, ReasonSource, SourceKind, Tier
+from turnlog.semconv import (
+    CommitKind,
+    DeltaOp,
+    EntryKind,
+    FileEvidence,
+    GenAiOperation,
+    Outcome,
+    ReasonSource,
+    SourceKind,
+    Tier,
+)
 from turnlog.settings import Capture, Settings
 
 POLICY = ContentPolicy(Settings(directory=Path("unused")))
@@ -203,7 +213,13 @@ def test_choosing_tools_is_a_decision_with_the_reason_that_the_model_stated() ->
         output_hash=POLICY.hash([answer]),
         output_summary="The test is wrong.",
         changes=(Change(DeltaOp.SET, EntryKind.DECISION, SPAN, choice, Tier.DURABLE),),
-        decision=Decision(SPAN, choice, "The test is wrong.", ReasonSource.STATED, calls=("read_file call-0", "write_file call-1", "read_file call-2")),
+        decision=Decision(
+            SPAN,
+            choice,
+            "The test is wrong.",
+            ReasonSource.STATED,
+            calls=("read_file call-0", "write_file call-1", "read_file call-2"),
+        ),
     )
 
 

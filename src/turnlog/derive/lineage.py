@@ -242,7 +242,7 @@ class Lineages:
         else:
             lineage, staying = old, [old.items[place] if place >= 0 else None for place in step.kept]
         left = [old.items[place] for place in step.left] if old else []
-        added = [] if lineage is old else self._inherited(match, old, lineage)
+        added = [] if lineage is old else [Added(item, None) for item in lineage.items]
         del lineage.items[step.same :], lineage.chain[step.same :]
         for seen, at, item in zip(step.seen, room, staying, strict=True):
             if item is None:
@@ -300,11 +300,6 @@ class Lineages:
         first, attempts = self._contexts.get(key, ("", 0))
         remember(self._contexts, key, (first or span_id, attempts + 1))
         return first, attempts + 1
-
-    def _inherited(self, match: Match, old: Lineage | None, lineage: Lineage) -> list[Added]:
-        if match.follows >= 0 or not lineage.items:
-            return [Added(item, None) for item in lineage.items]
-        return [Added(item, match.part(seen)) for item, seen in zip(lineage.items, self._see(match, old), strict=False)]
 
     def _begin(self, session: str, old: Lineage | None, same: int) -> Lineage:
         """A new lineage; from the first items of another when it forks off, or goes on where that one has no room."""

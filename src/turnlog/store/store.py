@@ -67,7 +67,8 @@ class Store:
         """
         patience = self.settings.patience if patience is None else patience
         with side_lock(self.settings.lock, exclusive=False, patience=patience):
-            db = duckdb.connect(":memory:", config=_CLOSED)
+            # Where it expects few rows DuckDB makes an asof join a nested loop: 123 s instead of 2.5 for a large session.
+            db = duckdb.connect(":memory:", config={**_CLOSED, "asof_loop_join_threshold": 0})
             try:
                 exists = self.settings.database.exists()
                 if exists:

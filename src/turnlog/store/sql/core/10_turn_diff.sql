@@ -14,57 +14,67 @@ from (
     select
         u.kind as kind,
         u.key as key,
-        max(case when u.side = 'before' then 1 else 0 end) as in_before,
-        max(case when u.side = 'after' then 1 else 0 end) as in_after,
-        max(case when u.side = 'before' then u.value else '' end) as value_before,
-        max(case when u.side = 'after' then u.value else '' end) as value_after,
-        max(case when u.side = 'deleted' then 1 else 0 end) as was_deleted,
-        max(case when u.side = 'created' then 1 else 0 end) as was_created,
-        max(case when u.side = 'deleted' then u.commit_id else '' end) as commit_deleted,
-        max(case when u.side = 'deleted' then u.turn else 0 end) as turn_deleted,
-        max(case when u.side = 'deleted' then u.tool else '' end) as tool_deleted,
-        max(case when u.side = 'before' then u.commit_id else '' end) as commit_before,
-        max(case when u.side = 'after' then u.commit_id else '' end) as commit_after,
-        max(case when u.side = 'after' then u.action else '' end) as action_after,
-        max(case when u.side = 'after' then u.turn else 0 end) as turn_after,
-        max(case when u.side = 'after' then u.tool else '' end) as tool_after
+        max(u.before_side) as in_before,
+        max(u.after_side) as in_after,
+        max(case when u.before_side = 1 then u.value else '' end) as value_before,
+        max(case when u.after_side = 1 then u.value else '' end) as value_after,
+        max(u.deleted_side) as was_deleted,
+        max(u.created_side) as was_created,
+        max(case when u.deleted_side = 1 then u.commit_id else '' end) as commit_deleted,
+        max(case when u.deleted_side = 1 then u.turn else 0 end) as turn_deleted,
+        max(case when u.deleted_side = 1 then u.tool else '' end) as tool_deleted,
+        max(case when u.before_side = 1 then u.commit_id else '' end) as commit_before,
+        max(case when u.after_side = 1 then u.commit_id else '' end) as commit_after,
+        max(case when u.after_side = 1 then u.action else '' end) as action_after,
+        max(case when u.after_side = 1 then u.turn else 0 end) as turn_after,
+        max(case when u.after_side = 1 then u.tool else '' end) as tool_after
+    -- One pass over the changes for both states: planning it costs more than running it.
     from (
         select
-            'before' as side,
-            b.kind as kind,
-            b.key as key,
-            b.value as value,
-            b.commit_id as commit_id,
-            b.action as action,
-            b.turn as turn,
-            b.tool as tool
-        from state_at(p_session, p_turn_a) as b
-        union all
-        select
-            'after' as side,
-            a.kind as kind,
-            a.key as key,
-            a.value as value,
-            a.commit_id as commit_id,
-            a.action as action,
-            a.turn as turn,
-            a.tool as tool
-        from state_at(p_session, p_turn_b) as a
-        union all
-        select
-            case when x.op = 'drop' then 'deleted' else 'created' end as side,
-            x.kind as kind,
-            x.key as key,
-            '' as value,
-            x.commit_id as commit_id,
-            x.action as action,
-            x.turn as turn,
-            x.tool as tool
-        from state_changes as x
-        where x.session_id = p_session
-          and x.kind = 'file'
-          and x.turn > p_turn_a
-          and x.turn <= p_turn_b
+            r.kind as kind,
+            r.key as key,
+            r.value as value,
+            r.commit_id as commit_id,
+            r.action as action,
+            r.turn as turn,
+            r.tool as tool,
+            case when r.op = 'set' and r.is_before = 1 and r.age_before = 1 then 1 else 0 end as before_side,
+            case when r.op = 'set' and r.is_after = 1 and r.age_after = 1 then 1 else 0 end as after_side,
+            case when r.kind = 'file' and r.op = 'drop' and r.is_before = 0 then 1 else 0 end as deleted_side,
+            case when r.kind = 'file' and r.op <> 'drop' and r.is_before = 0 then 1 else 0 end as created_side
+        from (
+            select
+                n.kind as kind,
+                n.key as key,
+                n.value as value,
+                n.commit_id as commit_id,
+                n.action as action,
+                n.turn as turn,
+                n.tool as tool,
+                n.op as op,
+                n.is_before as is_before,
+                n.is_after as is_after,
+                row_number() over (partition by n.kind, n.key, n.is_before order by n.turn desc, n.changed_ns desc, n.sequence desc) as age_before,
+                row_number() over (partition by n.kind, n.key, n.is_after order by n.turn desc, n.changed_ns desc, n.sequence desc) as age_after
+            from (
+                select
+                    x.kind as kind,
+                    x.key as key,
+                    x.value as value,
+                    x.commit_id as commit_id,
+                    x.action as action,
+                    x.turn as turn,
+                    x.tool as tool,
+                    x.op as op,
+                    x.changed_ns as changed_ns,
+                    x.sequence as sequence,
+                    case when x.turn <= p_turn_a then 1 else 0 end as is_before,
+                    case when x.turn <= p_turn_b then 1 else 0 end as is_after
+                from state_changes as x
+                where x.session_id = p_session
+                  and x.turn <= greatest(p_turn_a, p_turn_b)
+            ) as n
+        ) as r
     ) as u
     group by u.kind, u.key
 ) as d

@@ -42,7 +42,8 @@ from (
         g.message_key as message_key,
         g.speaker as speaker,
         g.answers_call as answers_call,
-        g.spoken as spoken,
+        -- What a fork shares with the path that it leaves was told there.
+        max(g.spoken) over same_message as spoken,
         g.added_turn as added_turn,
         g.added_commit as added_commit,
         g.added_at as added_at,
