@@ -101,6 +101,10 @@ def test_what_left_the_context_is_a_commit_below_the_call_that_misses_it(recordi
     assert evicted.attributes[semconv.CONTEXT_EVICTION_REASON] == "trimmed"
 
 
+def test_model_calls_whose_messages_nobody_sees_share_the_session_of_the_process(recording: Recording) -> None:
+    assert len({session_of(recording.chat([], [])) for _ in range(3)}) == 1
+
+
 def test_context_changes_are_journaled_once(recording: Recording, settings: Settings) -> None:
     recording.chat([user("q")], [assistant("a")])
     rows = [row for row in journal_rows(settings) if row["record"] in ("start", "end")]

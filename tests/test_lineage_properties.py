@@ -80,7 +80,7 @@ def test_contexts_rebuilt_from_what_was_added_and_evicted_are_the_real_ones(edit
             assert set(sight.evicted) == _lost(before, record.contexts[sight.lineage.id])
         if edit.answered:
             said = [*said, _text("assistant", f"answer {number}")]
-            lineages.replied(sight.lineage, [said[-1]], f"{number:016x}", "", None)
+            lineages.replied(sight, [said[-1]], f"{number:016x}", "", None)
         talks[edit.conversation] = said
 
 

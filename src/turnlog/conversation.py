@@ -104,7 +104,7 @@ class Conversations:
         context = span.get_span_context()
         if context is not None:
             asked = Asked(identity, context, span.end_time or 0)
-            self._lineages.replied(sight.lineage, outputs, _span_id(span), response_id, asked)
+            self._lineages.replied(sight, outputs, _span_id(span), response_id, asked)
 
     def ran(self, ask: Ask, changes: tuple[Change, ...]) -> None:
         """What a tool call touched is what its result will introduce to the context."""

@@ -161,7 +161,7 @@ class SessionProcessor(SpanProcessor):
         identity, before = self._sessions.identify(
             parent,
             conversation,
-            lineage="" if named or match is None else match.session or self._sessions.unnamed(),
+            lineage="" if named or match is None else match.session or (self._sessions.unnamed() if match.body else ""),
             opens=fresh_input,
             continues=takes_part and not fresh_input,
             begins=attributes.get(semconv.COMMIT_KIND) != CommitKind.LIFECYCLE,

@@ -83,6 +83,9 @@ class Commit(NamedTuple):
     lifecycle_state: str
     pause_reason: str
     pinned: str
+    decision_id: str
+    outcome_source: str
+    attempt: int
 
 
 class Entry(NamedTuple):

@@ -60,7 +60,7 @@ def followed(size: int, calls: int, folder: Path) -> float:
     def call(context: Messages, reply: list[dict[str, Any]]) -> None:
         sight = lineages.advance(lineages.match(context, session="s"), "s", "0" * 16)
         sight.changes(policy)
-        lineages.replied(sight.lineage, reply, "0" * 16, "", None)
+        lineages.replied(sight, reply, "0" * 16, "", None)
 
     return _time(talk, calls, call)
 

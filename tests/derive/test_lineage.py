@@ -58,7 +58,7 @@ class Calls:
         return self.lineages.advance(match, session or match.session or f"session {self.count}", f"span {self.count}")
 
     def end(self, sight: Sight, reply: Message | None, response_id: str = "") -> Sight:
-        self.lineages.replied(sight.lineage, [reply] if reply else [], f"span {self.count}", response_id, None)
+        self.lineages.replied(sight, [reply] if reply else [], f"span {self.count}", response_id, None)
         return sight
 
 
@@ -290,6 +290,50 @@ def test_many_conversations_are_forgotten_and_not_kept(call: Calls, monkeypatch:
         call([user(f"question {number}")], says(f"answer {number}"))
     known = [call.match([user(f"question {n}"), says(f"answer {n}"), user("?")]).lineage is not None for n in range(50)]
     assert known == [False] * 40 + [True] * 10
+
+
+def test_the_same_question_about_another_document_evicts_nothing(call: Calls) -> None:
+    for name in "abc":
+        sight = call([SYSTEM, user(f"document {name}"), user("Summarise it.")], says(f"about {name}"), "s")
+        assert (sight.evicted, sight.length) == ([], 3)
+
+
+def test_what_an_application_puts_into_a_models_mouth_does_not_join_conversations(call: Calls) -> None:
+    sights = [call([SYSTEM, user("example"), says("like this"), user(name)], says(f"to {name}")) for name in "abc"]
+    assert len({sight.lineage.session for sight in sights}) == 3
+
+
+def test_two_answers_to_the_same_messages_are_two_paths(call: Calls) -> None:
+    one, other = call.start([user("u")], "s"), call.start([user("u")], "s")
+    call.end(one, says("x"))
+    call.end(other, says("y"))
+    call([user("u"), says("x"), user("more")], says("x2"), "s")
+    assert call([user("u"), says("y"), user("else")], says("y2"), "s").evicted == []
+    assert call([user("u"), says("x"), user("more"), says("x2"), user("on")], None, "s").evicted == []
+
+
+def test_other_instructions_make_no_repetition(call: Calls) -> None:
+    other = {"role": "system", "parts": [{"type": "text", "content": "You review."}]}
+    call([SYSTEM, user("x")], says("a"), "s")
+    assert call([other, user("x")], says("b"), "s").repeats == ""
+
+
+def test_an_answer_that_the_application_trimmed_is_still_the_models(call: Calls) -> None:
+    first = call([user("hi")], says("Hello.\n"))
+    assert call([user("hi"), says("Hello."), user("more")]).lineage is first.lineage
+
+
+def test_ids_that_come_again_in_another_conversation_claim_its_own_request(call: Calls) -> None:
+    call([user("one")], asks("call_1", path="a.py"))
+    call([user("two")], asks("call_1", path="b.py"))
+    found = [call.lineages.claim("", "read_file", "call_1", {"path": path}) for path in ("a.py", "b.py")]
+    assert [ask.decision for ask in found if ask] == ["span 1", "span 2"]
+
+
+def test_the_only_request_that_waits_is_claimed_though_its_arguments_were_completed(call: Calls) -> None:
+    call([user("one")], asks("c1", path="a.py"), "s")
+    assert call.lineages.claim("s", "read_file", "", {"path": "a.py", "limit": 100}) is not None
+    assert call.lineages.claim("s", "read_file", "", {"path": "a.py", "limit": 100}) is None
 
 
 def items(*hashes: str) -> list[Item]:

@@ -10,7 +10,15 @@ import pytest
 
 from observe.observing import MakeObserved
 from recording import Recording
+from turnlog.observe import hook
 from turnlog.operation import use_provider
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs() -> None:
+    """Tests elsewhere start tool calls that never end."""
+    for key in list(hook.running):
+        hook.leave(key)
 
 
 @pytest.fixture

@@ -133,7 +133,9 @@ def _said(commit: Commit) -> tuple[str, str]:
 
 def failure(failed: Commit | queries.Failed) -> list[Text]:
     said = f"{failed.error}: {failed.error_message}" if failed.error_message else failed.error
-    return [Styled(failed.outcome.upper(), "red bold"), f" {said}" if said != failed.outcome else ""]
+    inferred = isinstance(failed, Commit) and failed.outcome_source == "inferred"
+    mark = Styled(" (inferred)" if inferred else "", "dim")
+    return [Styled(failed.outcome.upper(), "red bold"), mark, f" {said}" if said != failed.outcome else ""]
 
 
 def show(options: argparse.Namespace) -> int:
@@ -191,6 +193,8 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
         ("kind", f"{commit.kind}  {commit.tool}"),
         ("outcome", outcome),
     ]
+    if commit.outcome_source:
+        rows.append(("known", f"{commit.outcome_source} from the result"))
     if commit.lifecycle_state or commit.pinned:
         rows.append(("lifecycle", "".join(_said(commit))))
     tokens = f"{commit.input_tokens:,} in, {commit.output_tokens:,} out"

@@ -91,7 +91,13 @@ def align(old: Sequence[Item], new: Sequence[Seen]) -> Alignment:
             after = kept[index] + 1
     fresh = [index for index in range(same, len(new)) if kept[index] < 0]
     if after > same:
-        inserted = any(later >= 0 for index in fresh for later in kept[index + 1 :])
+        stay = set(kept)
+        left = [item for index, item in enumerate(old) if index not in stay]
+        swapped = {item.role for item in left} | {new[index].role for index in fresh} == {"user"}
+        if fresh and swapped and kept[-1] == len(old) - 1:
+            # The same question about something else is another conversation, not a trimmed one.
+            return Alignment(Course.FORKED if same else Course.UNRELATED, kept)
+        inserted = bool(fresh) and max(index for index, place in enumerate(kept) if place >= 0) > fresh[0]
         return Alignment(_course_of_replacement(old, new, fresh) if inserted else Course.TRIMMED, kept)
     leaves_at, arrives_at = old[same], new[same]
     if arrives_at.call and arrives_at.call == leaves_at.call:

@@ -85,17 +85,17 @@ class Lineages:
         with self._lock:
             return self._advance(match, session, span_id)
 
-    def replied(self, lineage: Lineage, outputs: Any, span_id: str, response_id: str, asked_by: Any) -> None:
+    def replied(self, sight: Sight, outputs: Any, span_id: str, response_id: str, asked_by: Any) -> None:
         """What the model answered, so that the next context's messages can be told to be its. Nothing: it failed."""
+        lineage = sight.lineage
         messages = as_messages(outputs)
         with self._lock:
             lineage.failed = not messages
             lineage.reply, said = messages, []
             for message in messages:
-                if text := texts(message):
-                    digest = self._policy.hash(text)
+                if digest := self._words(message):
                     said.append(digest)
-                    remember(lineage.said, digest, span_id, _MOST_SAID)
+                    remember(lineage.said, digest, (span_id, sight.depth), _MOST_SAID)
                 for call in calls_of(message):
                     if call_id := str(call.get("id") or ""):
                         said.append(call_id)
@@ -112,19 +112,32 @@ class Lineages:
             if call_id:
                 asks = [lineage.asks[call_id] for lineage in lineages if call_id in lineage.asks]
                 asks = [ask for ask in asks if ask.tool == tool] or asks
+                # Ids come again: scripted models and some providers count calls per conversation.
+                asks = [ask for ask in asks if not ask.claimed] or asks
+                asks = self._alike(asks, arguments) or asks if len(asks) > 1 else asks
             else:
                 asks = [ask for lineage in lineages for ask in lineage.asks.values() if ask.tool == tool and not ask.claimed]
-                digest = self._policy.hash(arguments) if asks else ""
-                asks = [ask for ask in asks if self._policy.hash(ask.arguments) == digest]
+                # A function with defaults or converted arguments is still the one call that waits for it.
+                asks = self._alike(asks, arguments) or (asks if session and len(asks) == 1 else [])
             if not asks:
                 return None
             asks[0].claimed = True
             return asks[0]
 
+    def _alike(self, asks: list[Ask], arguments: Any) -> list[Ask]:
+        digest = self._policy.hash(arguments) if asks else ""
+        return [ask for ask in asks if self._policy.hash(ask.arguments) == digest]
+
+    def _words(self, message: Message) -> str:
+        """The digest of what a message says; applications trim answers before they send them again."""
+        text = texts(message).strip()
+        return self._policy.hash(text) if text else ""
+
     def _follow(self, match: Match, session: str, previous_response: str) -> None:
         """The server keeps the history: that of the response which is named, or of the session's conversation."""
         if previous_response in self._by_response:
-            match.lineage, match.follows, reply = self._by_response[previous_response]
+            match.lineage, items, reply = self._by_response[previous_response]
+            match.follows = min(items, len(match.lineage.items))
         elif not previous_response and (known := self._index.of_session(session)):
             match.lineage = known[0]
             match.follows, reply = len(match.lineage.items), match.lineage.reply
@@ -142,7 +155,7 @@ class Lineages:
             if 0 < size <= len(match.body) and lineage.marks == match.body[:size]:
                 goes_on = self._goes_on(lineage, match, size)
                 score = (size, goes_on, lineage.caller == match.caller)
-                known = session or goes_on or any(item.role != "user" for item in lineage.items)
+                known = session or goes_on or any(item.origin or item.call in lineage.asks for item in lineage.items)
                 if score > best and (known or (lineage.failed and size == len(match.body))):
                     match.lineage, match.extends, match.version, best = lineage, True, lineage.calls, score
         if match.extends:
@@ -170,15 +183,14 @@ class Lineages:
         named = [str(call.get("id")) for call in calls_of(message)] or [part.call for part in match.parts(match.lead + size)]
         if any(call in lineage.asks for call in named):
             return True
-        text = texts(message)
-        return bool(text) and self._policy.hash(text) in lineage.said
+        return self._words(message) in lineage.said
 
     def _by_what_was_said(self, match: Match) -> Lineage | None:
         """The one conversation whose model said the last answer that is here, when all that came before is gone."""
         for index in range(len(match.messages) - 1, match.lead - 1, -1):
             message = match.messages[index]
             if role(message) == "assistant":
-                keys = [str(call.get("id")) for call in calls_of(message)] or [self._policy.hash(texts(message))]
+                keys = [str(call.get("id")) for call in calls_of(message)] or [self._words(message)]
                 found = [one for one in self._index.with_replies(keys) if one.instructions == match.instructions]
                 return found[0] if len(found) == 1 else None
         return None
@@ -261,6 +273,7 @@ class Lineages:
         return Sight(
             lineage,
             len(lineage.system) + len(lineage.items),
+            len(lineage.items),
             digest_of([item.hash for item in lineage.system], lineage.chain),
             _prefix(lineage),
             added,
@@ -288,15 +301,21 @@ class Lineages:
         if course is Course.UNRELATED:
             course = Course.SUMMARISED if len(seen) > 1 else Course.TRIMMED
         same = next((index for index, place in enumerate(kept) if place != index), len(kept))
+        if course.evicts and same < len(seen) and kept[same] < 0 and self._answers_at(old, match.part(seen[same]), same):
+            course = Course.FORKED
         stay = set(kept)
         left = [place for place in range(same, len(old.items)) if place not in stay] if course.evicts else []
         return _Step(course, same, seen[same:], kept[same:], match.sizes, left)
+
+    def _answers_at(self, lineage: Lineage, message: Message, depth: int) -> bool:
+        """Whether a message is the model's answer to just so many messages: the path there was left, nothing was dropped."""
+        return lineage.said.get(self._words(message), ("", -1))[1] == depth
 
     def _attempts(self, session: str, lineage: Lineage, span_id: str) -> tuple[str, int]:
         """The first model call that saw these very messages, if not this, and the how manieth this is."""
         if not lineage.chain:
             return "", 1
-        key = (session, lineage.chain[-1])
+        key = (session, digest_of([item.hash for item in lineage.system], lineage.chain))
         first, attempts = self._contexts.get(key, ("", 0))
         remember(self._contexts, key, (first or span_id, attempts + 1))
         return first, attempts + 1
@@ -320,7 +339,7 @@ class Lineages:
         message = match.part(seen)
         calls = calls_of(message)
         asks = [lineage.asks[str(call.get("id"))] for call in calls if str(call.get("id")) in lineage.asks]
-        origin = asks[0].decision if asks else lineage.said.get(self._policy.hash(texts(message)), "")
+        origin = asks[0].decision if asks else lineage.said.get(self._words(message), ("", 0))[0]
         keys = [f"{EntryKind.DECISION}:{origin}"] if asks else []
         keys += [key for ask in asks for key in _entries(ask)]
         if not asks:
@@ -377,8 +396,9 @@ def _declared(tool: str, arguments: Any) -> tuple[str, ...]:
 
 
 def _tells(lineage: Lineage, shared: list[Item]) -> bool:
-    """Whether shared messages are enough to tell a conversation: what others said, or its latest input and one more."""
-    if any(item.role != "user" for item in shared):
+    """Whether shared messages are enough to tell a conversation: what its model said or asked for, or its latest input and one
+    more. What an application puts into a model's mouth is in many."""
+    if any(item.origin or item.call in lineage.asks for item in shared if item.role != "user"):
         return True
     latest = next((item for item in reversed(lineage.items) if item.role == "user"), None)
     return len(shared) > 1 and latest in shared

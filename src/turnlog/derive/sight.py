@@ -42,10 +42,14 @@ class Added(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What a model call sees. `evicted` are the entries (`kind:key`) that are nowhere in this context any more."""
+    """What a model call sees: `length` messages, `depth` of them no instructions.
+
+    `evicted` are the entries (`kind:key`) that are nowhere in this context any more.
+    """
 
     lineage: Lineage
     length: int
+    depth: int
     hash: str
     prefix_hash: str
     added: list[Added]
@@ -118,7 +122,7 @@ class Lineage:
         self.top = 0
         self.calls = 0
         self.asks: OrderedDict[str, Ask] = OrderedDict()
-        self.said: OrderedDict[str, str] = OrderedDict()
+        self.said: OrderedDict[str, tuple[str, int]] = OrderedDict()
         self.reply: Sequence[Message] = ()
         self.replies: list[str] = []
         self.failed = False

@@ -36,7 +36,8 @@ def message(raw: Any) -> Mapping[str, Any]:
     extra = fields.get("additional_kwargs") or {}
     calls = fields.get("tool_calls") or ()
     call_id = fields.get("tool_call_id")
-    return _message(raw.type, raw.content, calls, call_id, extra.get("reasoning_content") or "")
+    failed = fields.get("status") == "error"
+    return _message(raw.type, raw.content, calls, call_id, extra.get("reasoning_content") or "", failed=failed)
 
 
 def mark(raw: Any) -> Any:
@@ -122,10 +123,13 @@ def _message(
     calls: Sequence[Mapping[str, Any]],
     call_id: str | None = None,
     reasoning: str | None = None,
+    *,
+    failed: bool = False,
 ) -> dict[str, Any]:
     role = _ROLES.get(role, role)
     if role == "tool":
-        return {"role": role, "parts": [{"type": "tool_call_response", "id": call_id, "response": content}]}
+        result: Part = {"type": "tool_call_response", "id": call_id, "response": content}
+        return {"role": role, "parts": [{**result, "is_error": True} if failed else result]}
     parts: list[Part] = [{"type": "reasoning", "content": reasoning}] if reasoning else []
     for block in [content] if isinstance(content, str) else content or ():
         parts += _parts(block)

@@ -98,6 +98,9 @@ select
     max(greatest(start_ns, end_ns))
 from arrived
 where turn_id <> ''
+  -- A word about the lifecycle is said in or after a turn and is no work of it.
+  and lifecycle_state = ''
+  and pinned = ''
 group by session_key, turn_id
 order by session_key, min(start_ns);
 
