@@ -42,14 +42,14 @@ class Conversations:
     def after_fork_in_child(self) -> None:
         self._lineages.after_fork_in_child()
 
-    def match(self, attributes: Mapping[str, Any], content: Content, session: str, next_in_line: bool) -> Match:
+    def match(self, attributes: Mapping[str, Any], content: Content, session: str, turn_input: str) -> Match:
         """The conversation that a starting model call or agent continues; within `session` when somebody named that."""
         return self._lineages.match(
             content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)),
             content.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS),
             session,
             str(attributes.get(semconv.GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID) or ""),
-            next_in_line=next_in_line,
+            turn_input=turn_input,
             caller=_caller(),
         )
 

@@ -50,13 +50,14 @@ def current_session() -> str:
 class Turn:
     """One input to the agent until its answer, as one process sees it."""
 
-    __slots__ = ("_count", "id", "last_failure", "opened_by", "prefix_said")
+    __slots__ = ("_count", "id", "input_hash", "last_failure", "opened_by", "prefix_said")
 
     def __init__(self, opened_by: SpanContext | None = None) -> None:
         self.id = make_id()
         self.opened_by = opened_by
         self.last_failure: str | None = None
         self.prefix_said = False
+        self.input_hash = ""
         self._count = itertools.count()
 
     def next_sequence(self) -> int:

@@ -150,9 +150,9 @@ class SessionProcessor(SpanProcessor):
         ask: Ask | None = None
         if calls_model or (operation in _OPENERS and isinstance(content.get(semconv.GEN_AI_INPUT_MESSAGES), Messages)):
             turn = parent.turn if parent is not None and parent.opened else None
-            next_in_line = calls_model and turn is not None and not turn.prefix_said
+            turn_input = turn.input_hash if calls_model and turn is not None and not turn.prefix_said else ""
             match = self._attempt(
-                "following the messages", None, lambda: self.conversations.match(attributes, content, named, next_in_line)
+                "following the messages", None, lambda: self.conversations.match(attributes, content, named, turn_input)
             )
         elif operation == GenAiOperation.EXECUTE_TOOL:
             ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
@@ -178,6 +178,8 @@ class SessionProcessor(SpanProcessor):
         if opened:
             transitions.turn_began(identity.session)
             stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
+            if identity.turn is not None:
+                identity.turn.input_hash = stamp.get(semconv.TURN_INPUT_HASH, "")
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
         if match is not None and calls_model:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnlog.content import ContentPolicy
-from turnlog.derive.context import Course, Item, Seen, align, places
+from turnlog.derive.context import STRIDE, Course, Item, Seen, align, places
 from turnlog.derive.lineage import Lineages
 from turnlog.derive.sight import Match, Sight
 from turnlog.operation import Messages
@@ -134,6 +134,19 @@ def test_within_a_session_a_summary_may_replace_everything(call: Calls) -> None:
     long_talk(call, "s")
     sight = call([SYSTEM, user("Summary of all."), user("four")], session="s")
     assert (sight.evicted, sight.reason) == ([message_key(message) for message in LONG[1:]], "summarised")
+
+
+def test_an_agent_that_is_shown_only_its_input_has_lost_the_rest_and_a_router_has_not(call: Calls) -> None:
+    long_talk(call, "s")
+    router = call([SYSTEM, user("Classify: four")], says("question"), "s", turn_input=POLICY.hash("four"))
+    assert router.evicted == []
+    agent = call([SYSTEM, user("four")], says("4"), "s", turn_input=POLICY.hash("four"))
+    assert (agent.evicted, agent.reason) == ([message_key(message) for message in LONG[1:]], "trimmed")
+
+
+def test_another_talk_under_the_same_instructions_evicts_nothing(call: Calls) -> None:
+    long_talk(call, "s")
+    assert call([SYSTEM, user("b1"), says("said elsewhere"), user("b2")], says("b"), "s").evicted == []
 
 
 def test_another_agent_in_the_session_evicts_nothing(call: Calls) -> None:
@@ -337,7 +350,7 @@ def test_the_only_request_that_waits_is_claimed_though_its_arguments_were_comple
 
 
 def items(*hashes: str) -> list[Item]:
-    return [Item((place + 1) << 20, digest, "assistant") for place, digest in enumerate(hashes)]
+    return [Item((place + 1) * STRIDE, digest, "assistant") for place, digest in enumerate(hashes)]
 
 
 def seen(*hashes: str) -> list[Seen]:
@@ -351,8 +364,8 @@ def test_messages_are_kept_in_order_and_duplicates_are_not_taken_for_one_another
 
 def test_new_messages_fit_between_kept_ones_until_there_is_no_room() -> None:
     old = items("a", "b")
-    first = places([0, -1, 1], old, 0, 2 << 20, 0)
+    first = places([0, -1, 1], old, 0, 2 * STRIDE, 0)
     assert first is not None and old[0].at < first[1] < old[1].at
-    assert places([-1, -1], old, 2, 2 << 20, 0) == [3 << 20, 4 << 20]
-    crowded = [Item(1 << 20, "a", "user"), Item((1 << 20) + 100, "b", "user")]
-    assert places([0, -1, 1], crowded, 0, 2 << 20, 0) is None
+    assert places([-1, -1], old, 2, 2 * STRIDE, 0) == [3 * STRIDE, 4 * STRIDE]
+    crowded = [Item(STRIDE, "a", "user"), Item(STRIDE + 100, "b", "user")]
+    assert places([0, -1, 1], crowded, 0, 2 * STRIDE, 0) is None

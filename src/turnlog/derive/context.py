@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from turnlog.semconv import EntryKind
 
-STRIDE = 1 << 20
-_SERIALS = 1 << 10
+STRIDE = 1 << 32
+_SERIALS = 1 << 16
 NOTHING = "sha256:" + hashlib.sha256().hexdigest()
 
 

@@ -23,6 +23,7 @@ from turnlog.semconv import EntryKind
 
 _MOST_ASKS = 1024
 _MOST_SAID = 64
+_MOST_MISSES = 16
 _SYSTEM = -(1 << 40)
 
 
@@ -43,7 +44,7 @@ class Lineages:
     def __init__(self, policy: ContentPolicy) -> None:
         self._policy = policy
         self._index = LineageIndex()
-        self._by_response: OrderedDict[str, tuple[Lineage, int, Sequence[Message]]] = OrderedDict()
+        self._by_response: OrderedDict[str, tuple[str, int, Sequence[Message]]] = OrderedDict()
         self._contexts: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()
         # Re-entrant: a garbage collection can start or end spans anywhere.
         self._lock = threading.RLock()
@@ -61,13 +62,13 @@ class Lineages:
         session: str = "",
         previous_response: str = "",
         *,
-        next_in_line: bool = False,
+        turn_input: str = "",
         caller: Any = None,
     ) -> Match:
         """Find the conversation that a context continues; within `session` when that is known.
 
-        `next_in_line`: it is the first of a turn that an agent runs, so that one without any known message has lost them all.
-        `caller` tells conversations apart that say the very same.
+        `turn_input` is the digest of an agent's input, for the first model call of its turn: a context with nothing but that has
+        lost all else. `caller` tells conversations apart that say the very same.
         """
         given = as_messages(messages)
         marks = given.marks() if hasattr(given, "marks") else list(given)
@@ -77,7 +78,7 @@ class Lineages:
             if previous_response or getattr(given, "follows", False):
                 self._follow(match, session, previous_response)
             elif match.body:
-                self._find(match, session, next_in_line)
+                self._find(match, session, turn_input)
         return match
 
     def advance(self, match: Match, session: str, span_id: str) -> Sight:
@@ -103,7 +104,7 @@ class Lineages:
                         remember(lineage.asks, call_id, ask, _MOST_ASKS)
             self._index.file_reply(lineage, said)
             if response_id:
-                remember(self._by_response, response_id, (lineage, len(lineage.items), messages))
+                remember(self._by_response, response_id, (lineage.id, sight.depth, messages))
 
     def claim(self, session: str, tool: str, call_id: str, arguments: Any) -> Ask | None:
         """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait."""
@@ -136,18 +137,21 @@ class Lineages:
     def _follow(self, match: Match, session: str, previous_response: str) -> None:
         """The server keeps the history: that of the response which is named, or of the session's conversation."""
         if previous_response in self._by_response:
-            match.lineage, items, reply = self._by_response[previous_response]
-            match.follows = min(items, len(match.lineage.items))
+            name, items, reply = self._by_response[previous_response]
+            match.lineage = self._index.get(name)
+            match.follows = min(items, len(match.lineage.items)) if match.lineage else -1
         elif not previous_response and (known := self._index.of_session(session)):
             match.lineage = known[0]
             match.follows, reply = len(match.lineage.items), match.lineage.reply
         else:
             return
+        if match.lineage is None:
+            return
         spoken = [{"role": "assistant", "parts": message.get("parts") or []} for message in reply]
         match.messages = [*spoken, *(match.messages[index] for index in range(match.lead, len(match.messages)))]
         match.body, match.lead = list(match.messages), 0
 
-    def _find(self, match: Match, session: str, next_in_line: bool) -> None:
+    def _find(self, match: Match, session: str, turn_input: str) -> None:
         candidates = self._candidates(match, session)
         best: tuple[int, bool, bool] = (0, False, False)
         for lineage in candidates:
@@ -173,7 +177,8 @@ class Lineages:
             if course is not Course.UNRELATED and known and len(shared) > most:
                 match.lineage, most = lineage, len(shared)
         if match.lineage is None and session:
-            match.lineage = next((one for one in candidates if self._replaces(match, one, next_in_line)), None)
+            replaced = [one for one in candidates if self._replaces(match, one, turn_input)]
+            match.lineage = max(replaced, key=lambda one: len(one.items), default=None)
 
     def _goes_on(self, lineage: Lineage, match: Match, size: int) -> bool:
         """Whether the message after the known ones is what the model said to them, or what it asked for."""
@@ -195,15 +200,19 @@ class Lineages:
                 return found[0] if len(found) == 1 else None
         return None
 
-    def _replaces(self, match: Match, lineage: Lineage, next_in_line: bool) -> bool:
+    def _replaces(self, match: Match, lineage: Lineage, turn_input: str) -> bool:
         """Whether a context of the session took the place of the lineage's, although no message of it is left."""
         if any(self._goes_on(lineage, match, index) for index in range(len(match.body))):
             return True
         known = len(lineage.instructions)
         if match.instructions[:known] != lineage.instructions:
             return False
-        stands_in = len(match.body) > 1 or len(match.instructions) > known
-        return next_in_line or (known > 0 and stands_in and len(lineage.items) > 2)
+        if turn_input and self._policy.hash(texts(match.messages[-1])) == turn_input:
+            return True
+        # What a model said and this one did not belongs to another conversation.
+        said = any(role(match.messages[index]) == "assistant" for index in range(match.lead, len(match.messages)))
+        stands_in = not said and (len(match.body) > 1 or len(match.instructions) > known)
+        return known > 0 and stands_in and len(lineage.items) > 2
 
     def _candidates(self, match: Match, session: str) -> list[Lineage]:
         """Newest first. Without a session: those with the same first message, else the one whose last is still here."""
@@ -224,12 +233,13 @@ class Lineages:
             return match.seen
         match.seen = []
         marks, offsets = (like.marks, [0, *itertools.accumulate(like.sizes)]) if like else ([], [])
-        after = 0
+        after = misses = 0
         for index, mark in enumerate(match.body):
             try:
-                place = marks.index(mark, after) if like else -1
+                # Looking through all for each that is new would be quadratic.
+                place = marks.index(mark, after) if like and misses < _MOST_MISSES else -1
             except ValueError:
-                place = -1
+                place, misses = -1, misses + 1
             if like and place >= 0:
                 after = place + 1
                 same = like.items[offsets[place] : offsets[after]]

@@ -32,6 +32,9 @@ class LineageIndex:
     def all(self) -> Iterable[Lineage]:
         return self._lineages.values()
 
+    def get(self, name: str) -> Lineage | None:
+        return self._lineages.get(name)
+
     def newest(self) -> list[Lineage]:
         return self._newest(self._lineages)
 
