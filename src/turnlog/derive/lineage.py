@@ -67,8 +67,8 @@ class Lineages:
     ) -> Match:
         """Find the conversation that a context continues; within `session` when that is known.
 
-        `turn_input` is the digest of an agent's input, for the first model call of its turn: a context with nothing but that has
-        lost all else. `caller` tells conversations apart that say the very same.
+        `turn_input` is the digest of an agent's input, for the first model call of its turn: a context with nothing but that
+        has lost all else. `caller` tells conversations apart that say the very same.
         """
         given = as_messages(messages)
         marks = given.marks() if hasattr(given, "marks") else list(given)
