@@ -78,7 +78,8 @@ def on_terminal(command: list[str], env: dict[str, str], columns: int = 128) -> 
                 printed += chunk
         os.close(ours)
     assert process.returncode == 0, printed.decode()
-    return printed.decode().replace("\r\n", "\n")
+    # A slow machine shows progress, and the terminal erases it.
+    return re.sub(r"(?:\r[^\r\n]*)+\r\x1b\[K", "", printed.decode().replace("\r\n", "\n"))
 
 
 def _views() -> str:
