@@ -118,8 +118,9 @@ def test_an_opening_that_failed_is_tried_again_in_its_session(call: Calls) -> No
         ([*LONG[:3], *LONG[5:], says("3"), user("four")], LONG[3:5], "trimmed"),
         ([SYSTEM, user("Summary: 1, 2."), LONG[5], says("3"), user("four")], LONG[1:5], "summarised"),
         ([SYSTEM, user("Summary: 1, 2, 3."), says("3"), user("four")], LONG[1:], "summarised"),
+        ([SYSTEM, says("3"), user("four")], LONG[1:], "trimmed"),
     ],
-    ids=["head", "middle", "summary", "summary of all but the answer"],
+    ids=["head", "middle", "summary", "summary of all but the answer", "all but the answer"],
 )
 def test_what_a_context_no_longer_has_was_evicted(
     call: Calls, context: list[Message], left: list[Message], reason: str

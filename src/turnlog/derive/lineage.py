@@ -310,6 +310,10 @@ class Lineages:
         course, kept = align(old.items, seen)
         if course is Course.UNRELATED:
             course = Course.SUMMARISED if len(seen) > 1 else Course.TRIMMED
+        fresh = next((each for each, place in zip(seen, kept, strict=True) if place < 0), None)
+        if course is Course.SUMMARISED and fresh is not None and self._goes_on(old, match, fresh.where):
+            # What comes first is the model's own answer: nothing stands in for what left.
+            course = Course.TRIMMED
         same = next((index for index, place in enumerate(kept) if place != index), len(kept))
         if course.evicts and same < len(seen) and kept[same] < 0 and self._answers_at(old, match.part(seen[same]), same):
             course = Course.FORKED
