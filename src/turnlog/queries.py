@@ -199,6 +199,7 @@ class FileChange(NamedTuple):
     choice: str
     reason: str
     model: str
+    folder: str
 
 
 class Touched(NamedTuple):
@@ -492,6 +493,12 @@ def log(
     )
 
 
+def refused(db: Database, session: str) -> set[str]:
+    """The commits that say a lifecycle state which could not follow, and so did not take effect."""
+    found = db.execute("select commit_id from lifecycle where session_id = ? and effect = 'refused'", [session]).fetchall()
+    return {str(commit_id) for (commit_id,) in found}
+
+
 def find_commit(db: Database, prefix: str) -> Commit:
     """The commit that a prefix of its id names; of several, the newest is not guessed."""
     found = _rows(db, Commit, "from commits where starts_with(commit_id, ?) order by ended_ns desc limit 4", [prefix])
@@ -612,17 +619,28 @@ def working_set(db: Database, session: str, last_turns: int) -> list[Touched]:
 
 
 def blame(db: Database, path: str, folder: str = "") -> list[FileChange]:
-    """Who changed a file, in any session, newest first, also under its earlier names. `folder`: what `path` is relative to."""
-    found = [
-        _rows(db, FileChange, "from blame(?) order by changed_ns desc, sequence desc", [key]) for key in _keys(db, path, folder)
-    ]
-    return sorted((row for rows in found for row in rows), key=lambda row: row.changed_at, reverse=True)
+    """Who changed a file, in any session, newest first, also under its earlier names. `folder`: what `path` is relative to.
 
-
-def _keys(db: Database, path: str, folder: str) -> list[str]:
-    """The entries that a path names: written in one way or the other, else as the end of a longer one."""
+    A path in a folder where no agent worked names whatever agents called so elsewhere, unless it is absolute.
+    """
     whole = posixpath.normpath(posixpath.join(folder, path))
-    names = [posixpath.normpath(path), whole, posixpath.relpath(whole, folder) if folder else whole]
+    found = [
+        (key, row)
+        for key in _keys(db, path, whole)
+        for row in _rows(db, FileChange, "from blame(?) order by changed_ns desc, sequence desc", [key])
+    ]
+    here = [row for key, row in found if not row.folder or posixpath.normpath(posixpath.join(row.folder, key)) == whole]
+    rows = here or ([] if posixpath.isabs(path) else [row for _, row in found])
+    if not rows:
+        raise NotFound(f"no session has changed {path!r}; {found[0][0]!r} was changed in {found[0][1].folder}.")
+    return sorted(rows, key=lambda row: row.changed_at, reverse=True)
+
+
+def _keys(db: Database, path: str, whole: str) -> list[str]:
+    """The entries that a path names: as agents in any folder would have written it, else as the end of a longer one."""
+    folders = [str(each) for (each,) in db.execute("select distinct folder from process_rows where folder <> ''").fetchall()]
+    below = [posixpath.relpath(whole, each) for each in folders if whole.startswith(each.rstrip("/") + "/")]
+    names = [posixpath.normpath(path), whole, *below]
     changed = "from entries where kind = 'file' and action in ('create', 'write', 'delete', 'rename')"
     found = db.execute(f"select distinct key {changed} and list_contains($names, key)", {"names": names}).fetchall()
     if not found:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from cli.history import Turnlog, plain
+from programs import run
 from recording import Recording, assistant, user
 from turnlog import queries, semconv
 
@@ -79,3 +81,21 @@ def test_blame_of_a_file_that_nobody_changed_is_an_error_with_a_hint(written: Re
         "turnlog: no session has changed 'src/passer.py'. Nearest: src/parser.py, src/reader.py.\n",
     )
     assert turnlog("blame").code == 2
+
+
+def test_files_of_the_same_name_in_two_folders_are_told_apart(tmp_path: Path) -> None:
+    store, code = tmp_path / "store", "import turnlog; turnlog.init()\n@turnlog.tool\ndef write_file(path, content): ...\n"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        said = f"with turnlog.session('{name}'), turnlog.turn(input='go'): write_file('tea.md', '{name}')"
+        run(sys.executable, "-c", code + said, directory=store, cwd=tmp_path / name)
+
+    def blamed(path: Path | str, cwd: Path) -> list[str]:
+        done = run(sys.executable, "-m", "turnlog", "blame", "--all", "--json", path, directory=store, cwd=cwd)
+        return [json.loads(line)["session_id"] for line in done.stdout.splitlines()]
+
+    assert blamed(tmp_path / "one" / "tea.md", tmp_path) == blamed("one/tea.md", tmp_path) == ["one"]
+    assert blamed("tea.md", tmp_path / "two") == ["two"]
+    assert blamed("tea.md", tmp_path) == ["two", "one"]
+    elsewhere = run(sys.executable, "-m", "turnlog", "blame", tmp_path / "tea.md", directory=store, code=1)
+    assert "no session has changed" in elsewhere.stderr

@@ -137,3 +137,11 @@ def test_an_age_is_a_number_and_a_unit(turnlog: Turnlog) -> None:
         assert (done.code, "is not an age like 12h, 30d or 26w" in done.err or "expected one argument" in done.err) == (2, True)
     assert turnlog("gc").code == 2
     assert turnlog("gc", "--older-than", "30d") == (0, "nothing has been recorded yet\n", "")
+
+
+def test_a_state_that_a_program_said_and_that_could_not_follow_shows_as_refused(tmp_path: Path) -> None:
+    code = "import turnlog; turnlog.init()\nwith turnlog.session('s') as s:\n  with turnlog.turn(input='go'): ...\n  s.resume()"
+    run_code(code, tmp_path)
+    for command in ("log", "show"):
+        done = run(sys.executable, "-m", "turnlog", command, directory=tmp_path)
+        assert "resumed  (refused: it could not follow)" in done.stdout

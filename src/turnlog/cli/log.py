@@ -26,6 +26,7 @@ from turnlog.queries import Commit, Database, Decided
 
 SHORT_ID = 7
 _USUAL = 20
+_REFUSED = "  (refused: it could not follow)"
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 _STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
 
@@ -71,6 +72,7 @@ def log(options: argparse.Namespace) -> int:
         shown_turns = sorted({commit.turn for commit in found})
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
         retried = queries.retries(db, session) if inputs else []
+        refused = queries.refused(db, session) if any(commit.lifecycle_state for commit in found) else set()
     out = screen()
     if options.json:
         for commit in found:
@@ -98,6 +100,7 @@ def log(options: argparse.Namespace) -> int:
             "  ",
             Styled(f"attempt {again[commit.commit_id].attempt}  " if commit.commit_id in again else "", "yellow"),
             *what(commit),
+            Styled(_REFUSED if commit.commit_id in refused else "", "red"),
         )
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
@@ -144,6 +147,7 @@ def show(options: argparse.Namespace) -> int:
         turns = queries.turns(db, commit.session_id, [commit.turn])
         decision = queries.decision_of(db, commit)
         attributes = queries.commit_attributes(db, commit)
+        refused = bool(commit.lifecycle_state) and commit.commit_id in queries.refused(db, commit.session_id)
         captured = {
             name: queries.blob(db, digest) if digest else None
             for name, digest in (("input", commit.input_hash), ("output", commit.output_hash))
@@ -155,7 +159,7 @@ def show(options: argparse.Namespace) -> int:
             | {"decision": record(decision) if decision else None, "attributes": from_json(attributes), "captured": captured}
         )
         return 0
-    _show_commit(out, commit, turns[0].input_summary if turns else "before the first")
+    _show_commit(out, commit, turns[0].input_summary if turns else "before the first", refused)
     _show_decision(out, decision)
     _show_delta(out, commit)
     for name, text in captured.items():
@@ -183,7 +187,7 @@ def chosen(db: Database, options: argparse.Namespace) -> Commit:
     return newest[0]
 
 
-def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
+def _show_commit(out: Screen, commit: Commit, turn_input: str, refused: bool) -> None:
     out.line(Styled(f"commit {commit.commit_id}", "yellow"))
     outcome = Styled(commit.outcome, _OUTCOME_STYLES.get(commit.outcome, "red bold"))
     rows: list[tuple[str, Text]] = [
@@ -196,7 +200,7 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str) -> None:
     if commit.outcome_source:
         rows.append(("known", f"{commit.outcome_source} from the result"))
     if commit.lifecycle_state or commit.pinned:
-        rows.append(("lifecycle", "".join(_said(commit))))
+        rows.append(("lifecycle", "".join(_said(commit)) + (_REFUSED if refused else "")))
     tokens = f"{commit.input_tokens:,} in, {commit.output_tokens:,} out"
     optional = (
         ("error", "" if commit.outcome in ("ok", "in_flight") else f"{commit.error}: {commit.error_message}".rstrip(": ")),

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from turnlog.content import dump_json, redact
@@ -150,6 +151,7 @@ class JournalWriter:
 
     def _process_row(self) -> dict[str, Any]:
         process = self.process
+        resource = {"process.working_directory": _working_directory(), **self.resource}
         return {
             "record": "process",
             "host": process.host,
@@ -158,7 +160,7 @@ class JournalWriter:
             "started": process.started,
             "namespace": process.namespace,
             "start_ns": time.time_ns(),
-            "attributes": {key: redact(item) if isinstance(item, str) else item for key, item in self.resource.items()},
+            "attributes": {key: redact(item) if isinstance(item, str) else item for key, item in resource.items()},
         }
 
     def after_fork_in_child(self) -> None:
@@ -166,6 +168,14 @@ class JournalWriter:
         if self._file >= 0:
             os.close(self._file)
         self._start_over()
+
+
+def _working_directory() -> str:
+    """What the files of this process's entries are relative to; a directory can have been removed below a process."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
 
 
 def _loss_row(reason: str, count: int) -> bytes:

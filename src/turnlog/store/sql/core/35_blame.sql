@@ -32,6 +32,7 @@ select
     coalesce(d.choice, '') as choice,
     coalesce(d.reason, '') as reason,
     coalesce(d.request_model, '') as model,
+    coalesce(p.folder, '') as folder,
     e.ts_ns as changed_ns,
     e.sequence as sequence
 from (
@@ -44,6 +45,7 @@ from (
 join delta_rows as e on e.entry_key = a.path
 join turn_numbers as t on t.session_id = e.session_id and t.turn_id = e.turn_id
 left join span_rows as c on c.session_id = e.session_id and c.commit_id = e.commit_id
+left join process_rows as p on p.process_key = c.process_key
 left join span_rows as d on d.session_id = c.session_id and d.span_id = c.decision_id and d.commit_kind = 'decision'
 left join delta_rows as m on m.session_id = e.session_id and m.commit_id = e.commit_id and m.renamed_from = e.entry_key and m.entry_kind = 'file'
 where e.entry_kind = 'file'

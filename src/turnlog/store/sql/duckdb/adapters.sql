@@ -172,6 +172,13 @@ from (
 ) as a
 join raw.sessions as s using (session_key);
 
+-- one row: a process, and the folder that the files of its entries are relative to
+create or replace view process_rows as
+select
+    process_key::bigint as process_key,
+    coalesce(json_extract_string(resource, '$."process.working_directory"'), '') as folder
+from raw.processes;
+
 -- one row: something that could not be kept
 create or replace view loss_rows as
 select
