@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from pathlib import Path
 
 from cli.history import Turnlog, plain, start_call
 from cli.terminal import Terminal
+from programs import run, run_code
 from recording import Recording
 from turnlog.settings import Settings
 from turnlog.store.loader import load

@@ -50,7 +50,7 @@ class Story:
     """
 
     def __init__(self, settings: Settings, after: int = 0) -> None:
-        self.writer = JournalWriter(settings)
+        self.writer = JournalWriter(settings, {"process.working_directory": "/w"})
         self.ids: dict[str, str] = {}
         self.spans: dict[str, str] = {}
         self._count = after

@@ -71,11 +71,11 @@ def test_blame(told: tuple[Any, Files]) -> None:
     ).fetchall() == [
         (
             *("a.py", "write", "declared", "", "", "h1", "s", 1, files.ids["write"], "write_file", '{"path":"a.py"}', "ok"),
-            *(files.ids["decide"], "call write_file", "it is needed", "m"),
+            *(files.ids["decide"], "call write_file", "it is needed", "m", "/w"),
         ),
-        ("a.py", "delete", "both", "", "c.py", "", "s", 1, files.ids["move"], "move_file", "", "ok", "", "", "", ""),
-        ("a.py", "create", "declared", "", "", "h2", "o", 1, files.ids["again"], "write_file", "", "ok", "", "", "", ""),
-        ("a.py", "delete", "declared", "", "", "", "o", 2, files.ids["delete"], "delete_file", "", "ok", "", "", "", ""),
+        ("a.py", "delete", "both", "", "c.py", "", "s", 1, files.ids["move"], "move_file", "", "ok", "", "", "", "", "/w"),
+        ("a.py", "create", "declared", "", "", "h2", "o", 1, files.ids["again"], "write_file", "", "ok", "", "", "", "", "/w"),
+        ("a.py", "delete", "declared", "", "", "", "o", 2, files.ids["delete"], "delete_file", "", "ok", "", "", "", "", "/w"),
     ]
 
 
