@@ -24,13 +24,6 @@ from turnlog.store.schema import questions
 README = ROOT / "README.md"
 _OUTPUT = re.compile(r"(<!-- output: (.+?) -->\n```console\n)(.*?)(^```$)", re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"(<!-- (views|frameworks) -->\n)((?:\n?\|.*\n)*)")
-_WHAT = {
-    "openai": "chat completions and responses; sync, async, streaming, raw and parsed forms",
-    "anthropic": "messages; sync, async, streaming, raw and parsed forms; on the SDK's own spans where it makes them; "
-    "its tool runner, since 1.14",
-    "langchain": "chat models and tools; sync, async, streaming",
-    "langgraph": "agents and graphs as turns (`create_agent`, `StateGraph`); `thread_id` is the session",
-}
 
 
 def rendered(text: str, directory: Path) -> str:
@@ -43,7 +36,7 @@ def masked(text: str) -> str:
     """The text without what differs from run to run: ids, times, durations, paths."""
     for pattern, mask in (
         (r"demo-\d{8}-\d{6}", "demo-…"),
-        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,64}\b", "…"),
+        (r"\b((?=[0-9a-f]*\d)[0-9a-f]{6,64}|[a-f]{7})\b", "…"),
         (r"\d{4}-\d\d-\d\d", "…"),
         (r"\d\d:\d\d(:\d\d(\.\d+)?)?", "…"),
         (r"\b\d+(\.\d+)? ?(ms|s|kB|MB|B)\b", "…"),
@@ -88,8 +81,11 @@ def _views() -> str:
 
 
 def _frameworks() -> str:
-    rows = [f"| {framework.name} | `{framework.requires}` | {_WHAT[framework.name]} |\n" for framework in FRAMEWORKS]
-    return "| framework | tested range | what is recorded |\n| --- | --- | --- |\n" + "".join(rows)
+    rows = [
+        f"| {framework.title} | `{framework.extra or framework.name}` | `{framework.requires}` | {framework.records} |\n"
+        for framework in sorted(FRAMEWORKS, key=lambda each: each.title)
+    ]
+    return "| framework | extra | tested range | what is recorded |\n| --- | --- | --- | --- |\n" + "".join(rows)
 
 
 if __name__ == "__main__":

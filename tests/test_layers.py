@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "turnlog"
 LAYERS = (
     ("semconv", "settings", "errors", "transitions", "trusted"),
     ("content",),
-    ("operation", "identity", "span_attributes"),
+    ("operation", "identity", "span_attributes", "foreign"),
     ("derive",),
     ("journal", "observe"),
     ("conversation",),

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from opentelemetry import trace
 from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from turnlog import semconv
+from turnlog.span_attributes import attributes_of
 
 Content = dict[str, Any]
 
@@ -137,10 +141,34 @@ def lent(content: Content) -> Iterator[None]:
         _starting.content = None
 
 
-def claim_content() -> Content:
-    """The content of the operation whose span is starting on this thread, or an empty one for a foreign span."""
+def claim_content() -> Content | None:
+    """The content of the operation whose span is starting on this thread; nothing for a foreign span."""
     content: Content | None = getattr(_starting, "content", None)
-    return {} if content is None else content
+    return content
+
+
+class _Processor(Protocol):
+    def knows(self, span: ReadableSpan) -> bool: ...
+    def adopt(self, span: ReadableSpan, content: Content) -> None: ...
+
+
+# Scopes whose spans stand for calls that our own hooks see too, by how many frameworks await them.
+awaited: Counter[str] = Counter()
+processors: weakref.WeakSet[_Processor] = weakref.WeakSet()
+
+
+def adopt(span: trace.Span, attributes: Mapping[str, Any], content: Content) -> bool:
+    """Take a running span of an awaited scope for an operation. What it says stands, the rest is added; false when its spans
+    do not come to us."""
+    if not isinstance(span, ReadableSpan) or not span.is_recording():
+        return False
+    takers = [processor for processor in list(processors) if processor.knows(span)]
+    if takers:
+        known = attributes_of(span)
+        span.set_attributes({key: value for key, value in attributes.items() if value is not None and key not in known})
+    for processor in takers:
+        processor.adopt(span, content)
+    return bool(takers)
 
 
 _chosen: trace.TracerProvider | None = None

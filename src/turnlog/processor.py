@@ -27,7 +27,7 @@ from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
-from turnlog.operation import Content, Messages, claim_content
+from turnlog.operation import Content, Messages, awaited, claim_content, processors
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
 
@@ -52,12 +52,13 @@ _ON_SPANS = (
 
 
 class _Running:
-    """What the processor knows of a span between its start and its end."""
+    """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call."""
 
-    __slots__ = ("ask", "content", "identity", "session", "sight", "turn")
+    __slots__ = ("aside", "ask", "content", "identity", "session", "sight", "turn")
 
-    def __init__(self, identity: Identity, content: Content) -> None:
+    def __init__(self, identity: Identity, content: Content, aside: bool) -> None:
         self.identity = identity
+        self.aside = aside
         self.content = content
         self.session = identity.session
         self.turn = identity.turn
@@ -84,21 +85,43 @@ class SessionProcessor(SpanProcessor):
         self.conversations = Conversations(policy)
         # By id and start: an application that seeds `random` in each of its threads has two running spans of one id.
         self._running: dict[tuple[int, int], _Running] = {}
+        # Spans of awaited scopes, by span id, until it is known whether they are adopted.
+        self._waiting: dict[int, Span] = {}
         self._parents: dict[int, Identity] = {}
         self._ended: OrderedDict[int, Identity] = OrderedDict()
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
         _processors.add(self)
+        processors.add(self)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         if self._retired:
             return
+        content = claim_content()
+        if content is None and span.instrumentation_scope is not None and awaited[span.instrumentation_scope.name]:
+            self._waiting[span.get_span_context().span_id] = span
+            if len(self._waiting) > _MOST_RUNNING:
+                self._waiting.pop(next(iter(self._waiting)))
+            return
         try:
-            self._start(span, claim_content())
+            self._start(span, {} if content is None else content)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("starting a span", error)
 
+    def knows(self, span: ReadableSpan) -> bool:
+        """Whether a span could still be adopted: it comes here, and is not an operation already."""
+        running = self._running.get(_key(span))
+        return self._waiting.get(_key(span)[0]) is span or (running is not None and running.aside)
+
+    def adopt(self, span: Any, content: Content) -> None:
+        self._waiting.pop(_key(span)[0], None)
+        try:
+            self._start(span, content)
+        except Exception as error:  # noqa: BLE001 - the application comes first
+            self._trouble("adopting a span", error)
+
     def _on_ending(self, span: Span) -> None:
         try:
+            self._settle(_key(span)[0])
             self._ending(span)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("deriving a commit", error)
@@ -132,11 +155,17 @@ class SessionProcessor(SpanProcessor):
         self.conversations.after_fork_in_child()
         for span_id, identity in self._parents.items():
             self._remember(span_id, identity)
+        self._waiting.clear()
         self._parents.clear()
         self._running.clear()
 
-    def _start(self, span: Span, content: Content) -> None:
-        attributes = attributes_of(span)
+    def _settle(self, span_id: int) -> None:
+        """Nobody has adopted the span: it is a span like any other of the application."""
+        if (span := self._waiting.pop(span_id, None)) is not None:
+            self._start(span, {}, aside=True)
+
+    def _start(self, span: Span, content: Content, aside: bool = False) -> None:
+        attributes: Mapping[str, Any] = {} if aside else attributes_of(span)
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
         calls_model = operation in _MODEL_CALLS
@@ -168,7 +197,7 @@ class SessionProcessor(SpanProcessor):
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
-        running = self._remember_running(span, _Running(identity, content))
+        running = self._remember_running(span, _Running(identity, content, aside))
         running.ask = ask
         stamp = _stamp(identity.session, identity.turn)
         if operation == GenAiOperation.EXECUTE_TOOL:
@@ -220,6 +249,7 @@ class SessionProcessor(SpanProcessor):
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
             return None
+        self._settle(span.parent.span_id)
         return self._parents.get(span.parent.span_id) or self._ended.get(span.parent.span_id)
 
     def _remember_running(self, span: Span, running: _Running) -> _Running:
@@ -251,6 +281,9 @@ class SessionProcessor(SpanProcessor):
         found: dict[str, Any] = {}
         if (identity.session, identity.turn) != (running.session, running.turn):
             found |= _stamp(identity.session, identity.turn)
+        if running.aside:
+            add_attributes(span, found)
+            return
         attributes = attributes_of(span)
         failed = span.status.status_code is StatusCode.ERROR
         message = content.get(semconv.EXCEPTION_MESSAGE)

@@ -34,7 +34,8 @@ class Recorder(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Any = None) -> None:
         self.started += 1
-        self._contents[span.context.span_id] = claim_content()
+        content = claim_content()
+        self._contents[span.context.span_id] = {} if content is None else content
         self._names[span.context.span_id] = span.name
 
     def on_end(self, span: ReadableSpan) -> None:

@@ -123,7 +123,7 @@ def apply(provider: TracerProvider) -> Iterator[Apply]:
     applied: list[Instrumentation] = []
 
     def apply(*hooks: Hook, requires: str = "toy-framework >= 1", **parts: Any) -> Instrumentation:
-        applied.append(Instrumentation(Framework("toy", requires, hooks, **parts)))
+        applied.append(Instrumentation(Framework("toy", "Toy", requires, "nothing", hooks, **parts)))
         applied[-1].apply(provider.get_tracer("test"))
         return applied[-1]
 
@@ -192,8 +192,8 @@ def test_importing_the_instrumentation_imports_no_framework() -> None:
 def test_zero_code_instrumentors_hook_what_is_imported_and_unhook_it(tmp_path: Path) -> None:
     code = """
 import anthropic, openai, langgraph.pregel.main, langchain_core.tools.base
-from turnlog.instrument import AnthropicInstrumentor, LangChainInstrumentor, OpenAIInstrumentor, status
-for instrumentor in (OpenAIInstrumentor(), AnthropicInstrumentor(), LangChainInstrumentor()):
+from turnlog.instrument import AnthropicInstrumentor, LangChainInstrumentor, LangGraphInstrumentor, OpenAIInstrumentor, status
+for instrumentor in (OpenAIInstrumentor(), AnthropicInstrumentor(), LangChainInstrumentor(), LangGraphInstrumentor()):
     instrumentor.instrument(skip_dep_check=True)
     print([each.framework for each in status() if each.hooked])
     instrumentor.uninstrument()
@@ -201,7 +201,7 @@ print([each.framework for each in status() if each.hooked])
 """
     env = {**os.environ, "TURNLOG_DIR": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    assert ran.stdout.splitlines() == ["['openai']", "['anthropic']", "['langchain', 'langgraph']", "[]"]
+    assert ran.stdout.splitlines() == ["['openai']", "['anthropic']", "['langchain']", "['langgraph']", "[]"]
     assert ran.stderr == ""
 
 

@@ -51,7 +51,11 @@ def test_a_journal_begins_with_who_writes_it(settings: Settings) -> None:
         "process",
         os.getpid(),
         writer.process.started,
-        {"service.name": "app", "cmd": "run --password=[REDACTED:credential] now"},
+        {
+            "process.working_directory": str(Path.cwd()),
+            "service.name": "app",
+            "cmd": "run --password=[REDACTED:credential] now",
+        },
     )
     assert second["n"] == 1
     writer.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry.trace import TracerProvider
 
@@ -13,15 +13,9 @@ from turnlog.instrument.langchain import LANGCHAIN
 from turnlog.instrument.langgraph import LANGGRAPH
 from turnlog.instrument.openai import OPENAI
 
-if TYPE_CHECKING:
-    from turnlog.instrument.entry_points import AnthropicInstrumentor, LangChainInstrumentor, OpenAIInstrumentor
-
 __all__ = [
     "FRAMEWORKS",
-    "AnthropicInstrumentor",
     "FrameworkStatus",
-    "LangChainInstrumentor",
-    "OpenAIInstrumentor",
     "instrument",
     "instrument_all",
     "status",
@@ -29,7 +23,12 @@ __all__ = [
     "uninstrument_all",
 ]
 
-FRAMEWORKS = (OPENAI, ANTHROPIC, LANGCHAIN, LANGGRAPH)
+FRAMEWORKS = (
+    OPENAI,
+    ANTHROPIC,
+    LANGCHAIN,
+    LANGGRAPH,
+)
 
 _instrumentations = {framework.name: Instrumentation(framework) for framework in FRAMEWORKS}
 
@@ -60,8 +59,9 @@ def status() -> list[FrameworkStatus]:
 
 def __getattr__(name: str) -> Any:
     # OpenTelemetry's instrumentor base costs 70 ms to import; only its own entry points need it.
-    if name.endswith("Instrumentor") and name in __all__:
-        from turnlog.instrument import entry_points
+    if name.endswith("Instrumentor"):
+        from turnlog.instrument.entry_points import INSTRUMENTORS
 
-        return getattr(entry_points, name)
+        if name in INSTRUMENTORS:
+            return INSTRUMENTORS[name]
     raise AttributeError(name)

@@ -15,7 +15,7 @@ from opentelemetry.trace import Span
 
 from turnlog import semconv
 from turnlog.instrument.late import end
-from turnlog.operation import Content, Operation, error_type
+from turnlog.operation import Content, Operation, adopt, error_type
 from turnlog.span_attributes import attributes_of
 
 
@@ -34,6 +34,11 @@ class Adopted(Operation):
         self._over: int | None = None
         self._end = span.end
         span.end = self._framework_ends  # type: ignore[method-assign]
+
+    @classmethod
+    def take(cls, span: Span, attributes: Mapping[str, Any], content: Content) -> Adopted | None:
+        """Adopt a span that somebody else has started for the operation; not one whose spans do not come to us."""
+        return cls(span, content) if adopt(span, attributes, content) else None
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         known = attributes_of(self.span) if isinstance(self.span, ReadableSpan) else {}

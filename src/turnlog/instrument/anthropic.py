@@ -106,7 +106,10 @@ def _adopt_calls(client: ModuleType, account: Account) -> Undo:
 
 ANTHROPIC = Framework(
     "anthropic",
+    title="Anthropic",
     requires="anthropic >= 0.84, < 3",
+    records="messages; sync, async, streaming, raw and parsed forms; on the SDK's own spans where it makes them; "
+    "its tool runner, since 1.14",
     hooks=tuple(
         Hook(
             f"anthropic._base_client:{client}._request|request",

@@ -15,13 +15,16 @@ from typing import Any, NamedTuple, Protocol
 
 from opentelemetry import context as otel
 from opentelemetry.context import Context
-from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span, set_span_in_context
 
 from turnlog import semconv
+from turnlog.foreign import operation_of
 from turnlog.instrument.adopted import Adopted
 from turnlog.instrument.late import end, end_late
-from turnlog.operation import Operation
+from turnlog.operation import Operation, awaited
 from turnlog.semconv import GenAiOperation
+from turnlog.span_attributes import attributes_of
 
 _log = logging.getLogger("turnlog")
 _OWNER = otel.create_key("turnlog-owner")
@@ -93,6 +96,9 @@ class Account:
         self._complaints: set[str] = set()
 
     def start(self, start: Start, parent: Context | None = None) -> Operation:
+        """The operation, on the span that another instrumentation has started for it if there is one."""
+        if (found := _standing_for(start)) is not None:
+            return found
         return Operation.start(start.name, start.attributes, start.content, kind=start.kind, parent=parent, tracer=self.tracer)
 
     def ask(self, place: str, function: Callable[..., Any], *args: Any, default: Any = None) -> Any:
@@ -292,7 +298,21 @@ def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | 
     if outer is not None:
         outer.set({key: start.attributes.get(key) for key in _LENT})
         return None
-    run = Run(hook, account, call, start.adopted or account.start(start), name)
-    if start.adopted is not None:
-        start.adopted.run = run
+    operation = start.adopted or account.start(start)
+    run = Run(hook, account, call, operation, name)
+    if isinstance(operation, Adopted):
+        operation.run = run
     return run
+
+
+def _standing_for(start: Start) -> Adopted | None:
+    """The span around this code that another instrumentation of the same library has started for this very call."""
+    span = get_current_span()
+    if not isinstance(span, ReadableSpan) or span.instrumentation_scope is None:
+        return None
+    if not awaited[span.instrumentation_scope.name]:
+        return None
+    wanted = start.attributes.get(semconv.GEN_AI_OPERATION_NAME, "")
+    found = operation_of(attributes_of(span))
+    same = found == wanted or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
+    return Adopted.take(span, start.attributes, start.content) if same else None

@@ -20,6 +20,7 @@ from opentelemetry.trace import Tracer
 from turnlog.instrument.calls import Account, Call, Hook
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.late import end_late, watch_collections
+from turnlog.operation import awaited
 
 _log = logging.getLogger("turnlog")
 _ABSENT = object()
@@ -37,12 +38,25 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """`requires` is the distribution and the range of versions that the tests have seen."""
+    """`requires` is the distribution and the range of versions that the tests have seen; `records` says what is recorded.
+
+    `scopes` are those of instrumentations, the framework's own or others, whose spans stand for calls that the hooks see: they
+    are adopted, and count only then. `extra` installs it, named as the framework unless said.
+    """
 
     name: str
+    title: str
     requires: str
+    records: str
     hooks: tuple[Hook, ...] = ()
     extensions: tuple[Extension, ...] = ()
+    scopes: tuple[str, ...] = ()
+    extra: str = ""
+
+    @property
+    def instrumentor(self) -> str:
+        """The name of its class for OpenTelemetry's loader."""
+        return f"{self.title.replace(' ', '')}Instrumentor"
 
 
 class FrameworkStatus(NamedTuple):
@@ -92,6 +106,8 @@ class Instrumentation:
 
     def undo(self) -> None:
         self.active = False
+        if self._undo:
+            awaited.subtract(self.framework.scopes)
         while self._undo:
             self._undo.pop()()
         end_late()
@@ -122,7 +138,10 @@ class Instrumentation:
             return
         for target, apply in self._parts[module]:
             try:
-                self._undo.append(apply())
+                undo = apply()
+                if not self._undo:
+                    awaited.update(self.framework.scopes)
+                self._undo.append(undo)
             except Exception as error:  # noqa: BLE001 - one renamed method costs one hook
                 self._missing.append(target)
                 _log.warning("turnlog: %s: cannot hook %s, it is not recorded: %r", self.framework.name, target, error)

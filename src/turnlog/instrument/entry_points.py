@@ -8,34 +8,27 @@ from typing import Any
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
 from turnlog.instrument import FRAMEWORKS, instrument, uninstrument
+from turnlog.instrument.core import Framework
 
 
 class _Instrumentor(BaseInstrumentor):  # type: ignore[misc]
-    """BaseInstrumentor makes one instance per class, so each framework needs a class."""
-
-    names: tuple[str, ...] = ()
+    framework: Framework
 
     def instrumentation_dependencies(self) -> Collection[str]:
-        return [framework.requires for framework in FRAMEWORKS if framework.name in self.names][:1]
+        return [self.framework.requires]
 
     def _instrument(self, **kwargs: Any) -> None:
         from turnlog import runtime
 
         provider = kwargs.get("tracer_provider")
         runtime.attach(provider)
-        instrument(*self.names, tracer_provider=provider)
+        instrument(self.framework.name, tracer_provider=provider)
 
     def _uninstrument(self, **kwargs: Any) -> None:
-        uninstrument(*self.names)
+        uninstrument(self.framework.name)
 
 
-class OpenAIInstrumentor(_Instrumentor):
-    names = ("openai",)
-
-
-class AnthropicInstrumentor(_Instrumentor):
-    names = ("anthropic",)
-
-
-class LangChainInstrumentor(_Instrumentor):
-    names = ("langchain", "langgraph")
+# BaseInstrumentor makes one instance per class, so each framework needs a class.
+INSTRUMENTORS = {
+    framework.instrumentor: type(framework.instrumentor, (_Instrumentor,), {"framework": framework}) for framework in FRAMEWORKS
+}

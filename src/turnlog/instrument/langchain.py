@@ -225,7 +225,9 @@ def _install(tracers: ModuleType, account: Account) -> Undo:
 
 LANGCHAIN = Framework(
     "langchain",
+    title="LangChain",
     requires="langchain-core >= 1.4, < 2",
+    records="chat models and tools; sync, async, streaming",
     hooks=(
         *(
             Hook(f"langchain_core.language_models.chat_models:BaseChatModel.{method}", GenAiOperation.CHAT)

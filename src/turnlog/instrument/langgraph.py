@@ -37,7 +37,10 @@ def _commit(state: LifecycleState, event: Any, op: DeltaOp, value: str, reason: 
 
 LANGGRAPH = Framework(
     "langgraph",
+    title="LangGraph",
     requires="langgraph >= 1.2, < 2",
+    records="agents and graphs as turns (`create_agent`, `StateGraph`); `thread_id` is the session",
+    extra="langchain",
     hooks=(
         *(Hook(f"langgraph.pregel.main:Pregel.{method}", GenAiOperation.INVOKE_AGENT) for method in ("stream", "astream")),
         *(

@@ -104,7 +104,9 @@ def _collect(call: Call) -> ChatStream | ResponseStream:
 
 OPENAI = Framework(
     "openai",
+    title="OpenAI",
     requires="openai >= 2.26, < 4",
+    records="chat completions and responses; sync, async, streaming, raw and parsed forms",
     hooks=tuple(
         Hook(
             f"openai._base_client:{client}.request",

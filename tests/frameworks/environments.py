@@ -1,0 +1,82 @@
+"""Runs a framework's tests in a virtual environment of its own, with the newest or the oldest version that turnlog declares.
+
+    python tests/frameworks/environments.py                     every framework, newest
+    python tests/frameworks/environments.py strands crewai      these
+    python tests/frameworks/environments.py --oldest openai     with the lower bounds of its extra
+
+Some frameworks cannot live beside others: they pin older SDKs. Environments are kept (`--keep FOLDER`) or thrown away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+# What can live together, by extra. A framework that is in none of them has an environment of its own.
+TOGETHER = ()
+# What a framework's tests need beside its extra.
+BESIDE: dict[str, tuple[str, ...]] = {}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("extras", nargs="*", help="extras of the project; without any, every framework")
+    parser.add_argument("--oldest", action="store_true", help="pin every requirement to its lower bound")
+    parser.add_argument("--keep", type=Path, help="where to make the environments, to use them again")
+    options = parser.parse_args()
+    wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test")]
+    groups = [(name,) for name in wanted] if options.oldest else together(wanted)
+    failed = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for group in groups:
+            print(f"\n== {' '.join(group)}, {'oldest' if options.oldest else 'newest'}", flush=True)
+            name = "-".join(group) + ("-oldest" if options.oldest else "")
+            if not passes((options.keep or Path(scratch)) / name, group, options.oldest):
+                failed.append(name)
+    print(f"\nfailed: {' '.join(failed)}" if failed else "\nall passed")
+    return bool(failed)
+
+
+def together(wanted: list[str]) -> list[tuple[str, ...]]:
+    shared = [tuple(name for name in group if name in wanted) for group in TOGETHER]
+    alone = [(name,) for name in wanted if not any(name in group for group in TOGETHER)]
+    return [group for group in (*shared, *alone) if group]
+
+
+def passes(folder: Path, group: tuple[str, ...], oldest: bool) -> bool:
+    if not (folder / "bin").exists():
+        venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    constraints = folder / "constraints.txt"
+    constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(group)) if oldest else "")
+    beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
+    tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
+    conformance = [ROOT / "tests" / "frameworks" / "test_conformance.py"]
+    return all(
+        subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+        for command in (
+            [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],
+            [python, "-m", "pytest", "-rs", *(test for test in tests if test.exists()), *conformance],
+        )
+    )
+
+
+def lower_bounds(group: tuple[str, ...]) -> list[str]:
+    """The least version of every requirement that has one."""
+    wanted = [*PROJECT["dependencies"], *(requirement for name in group for requirement in EXTRAS[name])]
+    pins = (re.match(r"([\w-]+)(?:\[[\w,]+\])? >= ([\w.]+), <", requirement) for requirement in wanted)
+    return [f"{pin[1]}=={pin[2]}" for pin in pins if pin]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
