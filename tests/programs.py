@@ -21,7 +21,13 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
 
 
 def run(
-    *command: str | Path, directory: Path, cwd: Path = ROOT, code: int = 0, stdin: str = "", **more: str
+    *command: str | Path,
+    directory: Path,
+    cwd: Path = ROOT,
+    code: int = 0,
+    stdin: str = "",
+    timeout: float = 120,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [str(part) for part in command],
@@ -30,7 +36,7 @@ def run(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
     assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"

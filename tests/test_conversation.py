@@ -13,6 +13,7 @@ import turnlog
 from recording import Recording, assistant, journal_rows, session_of, tool_result, turn_of, user
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
+from turnlog.operation import hear
 from turnlog.settings import Capture, Settings
 
 SYSTEM = {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]}
@@ -82,6 +83,23 @@ def test_a_tool_that_was_recorded_names_who_asked_and_is_not_recovered_again(rec
     assert (session_of(tool), turn_of(tool)) == (session_of(chat), turn_of(chat))
     assert tool.attributes[semconv.GEN_AI_TOOL_CALL_ID] == "call-0"
     assert [kind for kind, *_ in commits(settings, session_of(chat))] == ["decision", "tool", "decision"]
+
+
+def test_a_tool_that_starts_before_its_model_call_is_over_names_it_and_is_not_recovered_again(recording: Recording) -> None:
+    asked = [assistant("I look.", "search", "search")]
+    with recording.agent("Find it.", "s"):
+        chat = recording.start("chat", {semconv.GEN_AI_INPUT_MESSAGES: [user("Find it.")]})
+        chat.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: [assistant("I look.", "search")]})
+        hear(chat)
+        tool = recording.start("execute_tool", {}, {semconv.GEN_AI_TOOL_NAME: "search", semconv.GEN_AI_TOOL_CALL_ID: "call-0"})
+        chat.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: asked})
+        chat.end()
+        tool.end()
+        recording.chat([user("Find it."), *asked, tool_result("here")], [assistant("Found.")])
+    spans = [(span.name, span.attributes.get(semconv.DECISION_ID)) for span in recording.spans]
+    decided = spans[0][1]
+    assert [name for name, _ in spans] == ["chat", "execute_tool", "chat", "invoke_agent"]
+    assert spans[1] == ("execute_tool", decided)
 
 
 def test_what_left_the_context_is_a_commit_below_the_call_that_misses_it(recording: Recording) -> None:

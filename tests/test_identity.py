@@ -217,4 +217,4 @@ def test_the_memory_for_sessions_is_bounded(recording: Recording) -> None:
             recording.processor._sessions.identify(
                 None, "", opens=True, continues=False, span=recording.tracer.start_span("x").get_span_context()
             )
-    assert len(recording.processor._sessions._turns) == 10_000
+    assert len(recording.processor._sessions._turns) == 4096

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "turnlog"
 LAYERS = (
     ("semconv", "settings", "errors", "transitions", "trusted"),
     ("content",),
-    ("operation", "identity", "span_attributes", "foreign"),
+    ("operation", "identity", "span_attributes", "foreign", "unsampled"),
     ("derive",),
     ("journal", "observe"),
     ("conversation",),
@@ -35,6 +35,7 @@ PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 # Beyond the order: who must not know whom although it comes later.
 TRACING = {
     "operation",
+    "unsampled",
     "identity",
     "derive",
     "observe",
@@ -60,7 +61,12 @@ STRANGERS = {
 }
 # The joint that OpenTelemetry's entry point needs: it is loaded by name and brings the runtime up.
 # A briefing without a session is about that of the enclosing `with turnlog.session(...)`.
-ALLOWED = {("instrument.entry_points", "runtime"), ("cli.doctor", "instrument"), ("brief", "identity")}
+ALLOWED = {
+    ("instrument.entry_points", "runtime"),
+    ("cli.doctor", "instrument"),
+    ("cli.frameworks", "instrument"),
+    ("brief", "identity"),
+}
 
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {

@@ -6,20 +6,22 @@ import gc
 import random
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import StatusCode
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
+from opentelemetry.trace import StatusCode, format_trace_id
 
 from programs import ROOT, run_code
 from recording import Recording, assistant, journal_rows, session_of, turn_of, user
 from turnlog import semconv
 from turnlog.identity import session
-from turnlog.operation import Messages
+from turnlog.operation import Messages, Operation, accompany, adopt, awaited, claim_started
 from turnlog.settings import Capture, Settings
 
 MakeRecording = Callable[..., Recording]
@@ -334,3 +336,133 @@ with recording.agent("q", conversation="c"):
         ("invoke_agent", ""),
     ]
     assert len(list(settings.journals.iterdir())) == 2
+
+
+def test_a_model_call_that_a_library_reports_once_more_afterwards_is_no_second_commit(recording: Recording) -> None:
+    recording.chat([user("hi")], [assistant("ho")], **{semconv.GEN_AI_RESPONSE_ID: "r1"})
+    for response_id in ("r1", "r2"):
+        late = recording.tracer.start_span("litellm_request")
+        late.set_attributes({semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_RESPONSE_ID: response_id})
+        late.end()
+    committed = [span for span in recording.spans if semconv.COMMIT_KIND in span.attributes]
+    found = [(span.name, span.attributes[semconv.GEN_AI_RESPONSE_ID]) for span in committed]
+    assert found == [("chat", "r1"), ("litellm_request", "r2")]
+
+
+@pytest.fixture
+def awaited_scope() -> Iterator[str]:
+    awaited["peer"] += 1
+    yield "peer"
+    awaited["peer"] -= 1
+    claim_started()
+
+
+def chat_of(recording: Recording, scope: str, **attributes: Any) -> Any:
+    return recording.provider.get_tracer(scope).start_span("chat", attributes={"gen_ai.operation.name": "chat", **attributes})
+
+
+def told(recording: Recording) -> list[tuple[str, str]]:
+    """Scope and outcome of each commit."""
+    return [
+        (span.instrumentation_scope.name, str(span.attributes[semconv.COMMIT_OUTCOME]))
+        for span in recording.spans
+        if span.instrumentation_scope and span.attributes and semconv.COMMIT_KIND in span.attributes
+    ]
+
+
+def test_a_span_of_an_awaited_scope_is_no_commit_until_it_is_adopted(recording: Recording, awaited_scope: str) -> None:
+    with session("s"):
+        chat_of(recording, awaited_scope).end()
+        adoptee = chat_of(recording, awaited_scope)
+        assert adopt(adoptee, {semconv.GEN_AI_REQUEST_MODEL: "m"}, {semconv.GEN_AI_INPUT_MESSAGES: [user("q")]})
+        assert not adopt(adoptee, {}, {})
+        adoptee.end()
+    left, taken = recording.spans
+    assert told(recording) == [("peer", "ok")]
+    assert (session_of(left), session_of(taken)) == ("s", "s")
+    assert (taken.attributes or {})[semconv.GEN_AI_REQUEST_MODEL] == "m"
+
+
+def test_a_span_that_accompanies_an_adopted_one_is_where_that_is(recording: Recording, awaited_scope: str) -> None:
+    first, second = chat_of(recording, awaited_scope), chat_of(recording, awaited_scope)
+    assert [span.context.span_id for span in claim_started()] == [second.context.span_id, first.context.span_id]
+    assert adopt(second, {}, {semconv.GEN_AI_INPUT_MESSAGES: [user("q")]})
+    accompany(first, second)
+    first.end()
+    second.end()
+    assert [(session_of(span), turn_of(span)) for span in recording.spans] == [(session_of(second), turn_of(second))] * 2
+    assert told(recording) == [("peer", "ok")]
+    assert claim_started() == []
+
+
+def test_a_span_of_the_applications_own_around_a_call_of_ours_makes_way(recording: Recording) -> None:
+    with trace.use_span(chat_of(recording, "app"), end_on_exit=True):
+        recording.chat([user("q")], [assistant("a")])
+    assert told(recording) == [("test", "ok")]
+    assert len({turn_of(span) for span in recording.spans}) == 1
+
+
+def test_a_foreign_span_of_the_call_inside_ours_is_no_second_commit(recording: Recording) -> None:
+    operation = recording.start("execute_tool", {}, {semconv.GEN_AI_TOOL_NAME: "t"})
+    tool = {semconv.GEN_AI_OPERATION_NAME: "execute_tool", semconv.GEN_AI_TOOL_NAME: "t"}
+    with operation.current():
+        recording.provider.get_tracer("app").start_span("same", attributes=tool).end()
+        recording.provider.get_tracer("app").start_span("other", attributes={**tool, semconv.GEN_AI_TOOL_NAME: "u"}).end()
+    operation.end()
+    assert told(recording) == [("app", "ok"), ("test", "ok")]
+
+
+def test_a_full_span_keeps_its_session_and_turn(settings: Settings, make_recording: MakeRecording) -> None:
+    recording = make_recording()
+    provider = TracerProvider(shutdown_on_exit=False, span_limits=SpanLimits(max_span_attributes=12))
+    provider.add_span_processor(recording.processor)
+    with session("s"):
+        operation = Operation.start(
+            "execute_tool t",
+            {semconv.GEN_AI_OPERATION_NAME: "execute_tool", semconv.GEN_AI_TOOL_NAME: "t"},
+            {},
+            tracer=provider.get_tracer("test"),
+        )
+        operation.set({f"other.{number}": number for number in range(20)})
+        operation.end()
+    (row,) = [row for row in journal_rows(settings) if row["record"] == "end"]
+    assert (row["session_id"], bool(row["turn_id"])) == ("s", True)
+
+
+def unsampled(recording: Recording, sampler: Sampler = ALWAYS_OFF) -> tuple[TracerProvider, InMemorySpanExporter]:
+    provider, exporter = TracerProvider(sampler=sampler, shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(recording.processor)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    recording.tracer = recording.processor.conversations.tracer = provider.get_tracer("test")
+    return provider, exporter
+
+
+def test_what_the_sampler_leaves_out_is_state_all_the_same_and_exported_nowhere(
+    recording: Recording, settings: Settings
+) -> None:
+    provider, exporter = unsampled(recording)
+    with session("s"), recording.agent("q") as agent:
+        assert not agent.span.get_span_context().trace_flags.sampled
+        with provider.get_tracer("app").start_as_current_span("between") as between:
+            assert not between.is_recording()
+            recording.tool("t", {"q": 1}, "r")
+    rows = [row for row in journal_rows(settings) if row["record"] == "end"]
+    assert [(row["name"], row["session_id"], row["turn_id"]) for row in rows] == [
+        ("execute_tool", "s", turn_of(agent)),
+        ("invoke_agent", "s", turn_of(agent)),
+    ]
+    assert {row["trace_id"] for row in rows} == {format_trace_id(agent.span.get_span_context().trace_id)}
+    assert rows[0]["parent_id"] == rows[1]["span_id"]
+    assert exporter.get_finished_spans() == ()
+
+
+def test_what_the_sampler_takes_is_exported_as_ever(recording: Recording) -> None:
+    _, exporter = unsampled(recording, ALWAYS_ON)
+    recording.tool("t")
+    assert [span.name for span in exporter.get_finished_spans()] == ["execute_tool"]
+
+
+def test_a_provider_that_is_not_ours_gets_no_span_in_place_of_what_it_refuses(recording: Recording, settings: Settings) -> None:
+    recording.tracer = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False).get_tracer("test")
+    assert not recording.tool("t").span.is_recording()
+    assert recorded(settings) == []

@@ -1,6 +1,8 @@
-"""The scripted model speaks OpenAI's and Anthropic's wire formats well enough for the real SDKs."""
+"""The scripted model speaks OpenAI's, Anthropic's and Gemini's wire formats well enough for the real SDKs."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
 import anthropic
 import openai
@@ -117,3 +119,30 @@ def test_a_script_that_is_used_up_says_so(client: openai.OpenAI) -> None:
         client.base_url = model.base_url
         with pytest.raises(openai.BadRequestError, match="the script has no reply for request 1"):
             client.chat.completions.create(model="m", messages=ASK)
+
+
+def gemini(model: ScriptedModel) -> Any:
+    genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
+    return closing(genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=model.url)))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_generated_content_carries_text_reasoning_calls_and_usage(streamed: bool) -> None:
+    ask = {"model": "gemini-x", "contents": "hello"}
+    with ScriptedModel([FULL]) as model, gemini(model) as client:
+        models = client.models
+        answers = list(models.generate_content_stream(**ask)) if streamed else [models.generate_content(**ask)]
+    parts = [part for answer in answers for part in answer.candidates[0].content.parts or ()]
+    assert "".join(part.text for part in parts if part.thought) == "Because of it."
+    assert "".join(part.text for part in parts if part.text and not part.thought) == "Two words."
+    (call,) = [part.function_call for part in parts if part.function_call]
+    assert (call.id, call.name, call.args) == ("c1", "add", {"a": 1, "b": "x y"})
+    usage, reason = answers[-1].usage_metadata, answers[-1].candidates[0].finish_reason
+    assert (usage.prompt_token_count, usage.candidates_token_count, reason) == (11, 7, "STOP")
+    assert model.requests[0].path == f"/v1beta/models/gemini-x:{'streamGenerateContent' if streamed else 'generateContent'}"
+
+
+def test_errors_of_gemini_have_the_form_of_its_api() -> None:
+    refused = pytest.raises(Exception, match=r"404 NOT_FOUND.*no such model")
+    with ScriptedModel([Reply("no such model", status=404)]) as model, gemini(model) as client, refused:
+        client.models.generate_content(model="gemini-x", contents="hello")

@@ -23,6 +23,52 @@ _TRACELOOP = {
 }
 
 
+# What OpenInference and OpenLLMetry put of prompts, answers, arguments and documents on their spans, flattened or whole.
+_CONTENT = (
+    "input.value",
+    "output.value",
+    "llm.input_messages",
+    "llm.output_messages",
+    "llm.prompts",
+    "llm.choices",
+    "llm.prompt_template",
+    "llm.tools",
+    "llm.function_call",
+    "llm.invocation_parameters",
+    "message.",
+    "tool.parameters",
+    "tool_call.",
+    "retrieval.documents",
+    "document.",
+    "reranker.",
+    "embedding.text",
+    "embedding.embeddings",
+    "gen_ai.prompt",
+    "gen_ai.completion",
+    "gen_ai.content",
+    "gen_ai.event.content",
+    "gen_ai.task.input",
+    "gen_ai.task.output",
+    "gen_ai.tool.definitions",
+    "traceloop.entity.input",
+    "traceloop.entity.output",
+    "traceloop.prompt",
+    "mcp.request.argument",
+    "mcp.response.value",
+)
+_INSTRUMENTATIONS = ("openinference.instrumentation.", "opentelemetry.instrumentation.")
+
+
+def is_content(key: str) -> bool:
+    """Whether an attribute that no convention of GenAI spans names holds what was said, asked or read."""
+    return key.startswith(_CONTENT)
+
+
+def is_instrumentation(scope: str) -> bool:
+    """Whether spans of a scope come from around a library, not from the library itself."""
+    return scope.startswith(_INSTRUMENTATIONS)
+
+
 def operation_of(attributes: Mapping[str, Any]) -> str:
     """The GenAI operation that a span is; empty for any other span."""
     if named := attributes.get(semconv.GEN_AI_OPERATION_NAME):

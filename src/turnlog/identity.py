@@ -18,7 +18,7 @@ from contextvars import ContextVar
 
 from opentelemetry.trace import SpanContext
 
-_MOST_SESSIONS = 10_000
+_MOST_SESSIONS = 4096
 _explicit: ContextVar[str] = ContextVar("turnlog_session", default="")
 
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, overload
 
 from opentelemetry import trace
-from opentelemetry.context import Context
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from turnlog import semconv
 from turnlog.span_attributes import attributes_of
+from turnlog.unsampled import in_context, record_unsampled
 
+SCOPE = "turnlog"
 Content = dict[str, Any]
+
+_MOST_STARTED = 16
 
 _starting = threading.local()
 
@@ -98,9 +102,11 @@ class Operation:
         outer = getattr(_starting, "content", None)
         _starting.content = content
         try:
-            span = (tracer or default_tracer()).start_span(
-                name, context=parent, kind=kind, attributes=dict(attributes), links=links, start_time=start_ns
-            )
+            tracer = tracer or default_tracer()
+            options: dict[str, Any] = {"kind": kind, "attributes": dict(attributes), "links": links, "start_time": start_ns}
+            span = tracer.start_span(name, context=parent, **options)
+            if not span.is_recording():
+                span = record_unsampled(span, tracer, processors, name, parent, **options)
         finally:
             _starting.content = outer
         return cls(span, content)
@@ -108,8 +114,11 @@ class Operation:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Make the span current for one call. Never hold this across a `yield` of the caller's."""
-        with trace.use_span(self.span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
+        token = attach(in_context(self.span))
+        try:
             yield
+        finally:
+            detach(token)
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         if attributes:
@@ -148,13 +157,43 @@ def claim_content() -> Content | None:
 
 
 class _Processor(Protocol):
+    @property
+    def store(self) -> str: ...
     def knows(self, span: ReadableSpan) -> bool: ...
     def adopt(self, span: ReadableSpan, content: Content) -> None: ...
+    def hear(self, span: ReadableSpan) -> None: ...
+    def accompany(self, span: ReadableSpan, adopted: ReadableSpan) -> None: ...
+    def has_seen(self, span_id: int) -> bool: ...
 
 
 # Scopes whose spans stand for calls that our own hooks see too, by how many frameworks await them.
 awaited: Counter[str] = Counter()
 processors: weakref.WeakSet[_Processor] = weakref.WeakSet()
+
+
+def unwrapped(span: Any) -> Any:
+    """The span itself: some instrumentations have proxies of their spans current."""
+    while (inner := getattr(span, "__wrapped__", None)) is not None:
+        span = inner
+    return span
+
+
+def note_started(span: ReadableSpan) -> None:
+    """A span of an awaited scope has started on this thread: if its instrumentation is a callback, it is current nowhere."""
+    started = getattr(_starting, "spans", None)
+    if started is None:
+        started = _starting.spans = deque(maxlen=_MOST_STARTED)
+    started.append(span)
+
+
+def claim_started() -> list[ReadableSpan]:
+    """The spans of awaited scopes that have started on this thread since this was last asked, newest first."""
+    started = getattr(_starting, "spans", None)
+    if not started:
+        return []
+    found = list(reversed(started))
+    started.clear()
+    return found
 
 
 def adopt(span: trace.Span, attributes: Mapping[str, Any], content: Content) -> bool:
@@ -171,8 +210,22 @@ def adopt(span: trace.Span, attributes: Mapping[str, Any], content: Content) -> 
     return bool(takers)
 
 
+def accompany(span: ReadableSpan, adopted: ReadableSpan) -> None:
+    """One more span stands for the call of an adopted one: it is no commit, and is where the other is."""
+    for processor in list(processors):
+        if processor.knows(span):
+            processor.accompany(span, adopted)
+
+
+def hear(operation: Operation) -> None:
+    """What a model call has said so far counts already: a tool that it asked for starts before the call is over."""
+    if isinstance(operation.span, ReadableSpan):
+        for processor in list(processors):
+            processor.hear(operation.span)
+
+
 _chosen: trace.TracerProvider | None = None
-_tracers: tuple[trace.TracerProvider, trace.Tracer] | None = None
+_tracers: dict[str, tuple[trace.TracerProvider, trace.Tracer]] = {}
 
 
 def use_provider(provider: trace.TracerProvider | None) -> None:
@@ -181,13 +234,13 @@ def use_provider(provider: trace.TracerProvider | None) -> None:
     _chosen = provider
 
 
-def default_tracer() -> trace.Tracer:
+def default_tracer(scope: str = SCOPE) -> trace.Tracer:
     """The current provider's tracer; kept, because asking the SDK for one costs as much as a span."""
-    global _tracers
     provider = _chosen or trace.get_tracer_provider()
-    if _tracers is None or _tracers[0] is not provider:
-        _tracers = (provider, provider.get_tracer("turnlog", schema_url=semconv.SCHEMA_URL))
-    return _tracers[1]
+    known = _tracers.get(scope)
+    if known is None or known[0] is not provider:
+        known = _tracers[scope] = (provider, provider.get_tracer(scope, schema_url=semconv.SCHEMA_URL))
+    return known[1]
 
 
 def error_type(error: BaseException) -> str:

@@ -27,7 +27,7 @@ from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
-from turnlog.operation import Content, Messages, awaited, claim_content, processors
+from turnlog.operation import Content, Messages, awaited, claim_content, note_started, processors
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
 
@@ -41,6 +41,8 @@ _SAID_AT_START = frozenset({semconv.CONTEXT_CHANGES})
 _T = TypeVar("_T")
 _processors: weakref.WeakSet[SessionProcessor] = weakref.WeakSet()
 _OPENERS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
+# Said of what a turn has left, at most in it.
+_AFTER_TURNS = {CommitKind.LIFECYCLE.value, CommitKind.STATE.value}
 _MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _ON_SPANS = (
     semconv.GEN_AI_INPUT_MESSAGES,
@@ -52,14 +54,19 @@ _ON_SPANS = (
 
 
 class _Running:
-    """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call."""
+    """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call.
+    `call` is what a span directly inside says too when it is about the same call."""
 
-    __slots__ = ("aside", "ask", "content", "identity", "session", "sight", "turn")
+    __slots__ = ("aside", "ask", "call", "content", "identity", "is_ours", "key", "session", "sight", "stamp", "turn")
 
-    def __init__(self, identity: Identity, content: Content, aside: bool) -> None:
+    def __init__(self, identity: Identity, content: Content | None = None, aside: bool = False, call: str = "") -> None:
         self.identity = identity
         self.aside = aside
-        self.content = content
+        self.call = call
+        self.is_ours = content is not None
+        self.content: Content = {} if content is None else content
+        self.key = (0, 0)
+        self.stamp: Mapping[str, Any] = {}
         self.session = identity.session
         self.turn = identity.turn
         self.sight: Sight | None = None
@@ -87,9 +94,10 @@ class SessionProcessor(SpanProcessor):
         self._running: dict[tuple[int, int], _Running] = {}
         # Spans of awaited scopes, by span id, until it is known whether they are adopted.
         self._waiting: dict[int, Span] = {}
-        self._parents: dict[int, Identity] = {}
+        self._parents: dict[int, _Running] = {}
         self._ended: OrderedDict[int, Identity] = OrderedDict()
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
+        self._responses: OrderedDict[str, None] = OrderedDict()
         _processors.add(self)
         processors.add(self)
 
@@ -99,18 +107,27 @@ class SessionProcessor(SpanProcessor):
         content = claim_content()
         if content is None and span.instrumentation_scope is not None and awaited[span.instrumentation_scope.name]:
             self._waiting[span.get_span_context().span_id] = span
+            note_started(span)
             if len(self._waiting) > _MOST_RUNNING:
                 self._waiting.pop(next(iter(self._waiting)))
             return
         try:
-            self._start(span, {} if content is None else content)
+            self._start(span, content)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("starting a span", error)
+
+    @property
+    def store(self) -> str:
+        """Where its commits go; empty when only spans leave this process."""
+        return "" if self.journal is None or self._retired else str(self.journal.directory)
 
     def knows(self, span: ReadableSpan) -> bool:
         """Whether a span could still be adopted: it comes here, and is not an operation already."""
         running = self._running.get(_key(span))
         return self._waiting.get(_key(span)[0]) is span or (running is not None and running.aside)
+
+    def has_seen(self, span_id: int) -> bool:
+        return span_id in self._parents or span_id in self._waiting or span_id in self._ended
 
     def adopt(self, span: Any, content: Content) -> None:
         self._waiting.pop(_key(span)[0], None)
@@ -118,6 +135,18 @@ class SessionProcessor(SpanProcessor):
             self._start(span, content)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("adopting a span", error)
+
+    def accompany(self, span: Any, adopted: ReadableSpan) -> None:
+        """A span of an awaited scope belongs where an adopted one of the same call does."""
+        running = self._running.get(_key(adopted))
+        if running is not None and self._waiting.pop(_key(span)[0], None) is not None:
+            self._remember_running(span, _Running(running.identity, aside=True))
+            add_attributes(span, _stamp(running.session, running.turn))
+
+    def hear(self, span: Any) -> None:
+        running = self._running.get(_key(span))
+        if running is not None and (sight := running.sight) is not None:
+            self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
 
     def _on_ending(self, span: Span) -> None:
         try:
@@ -153,8 +182,8 @@ class SessionProcessor(SpanProcessor):
         """
         self._sessions.after_fork_in_child()
         self.conversations.after_fork_in_child()
-        for span_id, identity in self._parents.items():
-            self._remember(span_id, identity)
+        for span_id, running in self._parents.items():
+            self._remember(span_id, running.identity)
         self._waiting.clear()
         self._parents.clear()
         self._running.clear()
@@ -162,15 +191,21 @@ class SessionProcessor(SpanProcessor):
     def _settle(self, span_id: int) -> None:
         """Nobody has adopted the span: it is a span like any other of the application."""
         if (span := self._waiting.pop(span_id, None)) is not None:
-            self._start(span, {}, aside=True)
+            self._start(span, None, aside=True)
 
-    def _start(self, span: Span, content: Content, aside: bool = False) -> None:
+    def _start(self, span: Span, given: Content | None, aside: bool = False) -> None:
+        """`given` is the content that an operation of ours has beside its span."""
+        content: Content = {} if given is None else given
+        aside = aside or self._is_told_by_outer(span, given is not None)
         attributes: Mapping[str, Any] = {} if aside else attributes_of(span)
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
         calls_model = operation in _MODEL_CALLS
+        # A call that only compacts what was said brings no input.
         fresh_input = operation in _OPENERS or (
-            calls_model and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
+            calls_model
+            and not attributes.get(semconv.GEN_AI_CONVERSATION_COMPACTED)
+            and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
         )
         parent = self._identity_of(span)
         conversation = str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or "")
@@ -193,11 +228,11 @@ class SessionProcessor(SpanProcessor):
             lineage="" if named or match is None else match.session or (self._sessions.unnamed() if match.body else ""),
             opens=fresh_input,
             continues=takes_part and not fresh_input,
-            begins=attributes.get(semconv.COMMIT_KIND) != CommitKind.LIFECYCLE,
+            begins=attributes.get(semconv.COMMIT_KIND) not in _AFTER_TURNS,
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
-        running = self._remember_running(span, _Running(identity, content, aside))
+        running = self._remember_running(span, _Running(identity, given, aside, _call_of(attributes)))
         running.ask = ask
         stamp = _stamp(identity.session, identity.turn)
         if operation == GenAiOperation.EXECUTE_TOOL:
@@ -214,7 +249,9 @@ class SessionProcessor(SpanProcessor):
         if match is not None and calls_model:
             stamp |= self._attempt("following the messages", _NOTHING, lambda: self._enter(span, running, match))
         add_attributes(span, stamp)
-        if takes_part:
+        running.stamp = stamp
+        # A checkpoint is over when it is told.
+        if takes_part and semconv.CHECKPOINT_ID not in attributes:
             self._append(span, "start")
         running.session, running.turn = identity.session, identity.turn
         if self._observer is not None:
@@ -222,6 +259,17 @@ class SessionProcessor(SpanProcessor):
         sight = running.sight
         if sight is not None:
             self._attempt("telling what left the context", None, lambda: self._tell(span, sight))
+
+    def _is_told_by_outer(self, span: Span, is_ours: bool) -> bool:
+        """Whether the span directly around one is our own about the same call. A foreign one is what makes way."""
+        outer = self._parents.get(span.parent.span_id) if span.parent is not None else None
+        if outer is None or not outer.call or outer.call != _call_of(attributes_of(span)):
+            return False
+        if not outer.is_ours:
+            outer.aside, outer.call = True, ""
+            if self._observer is not None:
+                self._observer.end(outer.key)
+        return outer.is_ours and not is_ours
 
     def _enter(self, span: Span, running: _Running, match: Match) -> dict[str, Any]:
         identity = running.identity
@@ -250,12 +298,14 @@ class SessionProcessor(SpanProcessor):
         if span.parent is None:
             return None
         self._settle(span.parent.span_id)
-        return self._parents.get(span.parent.span_id) or self._ended.get(span.parent.span_id)
+        running = self._parents.get(span.parent.span_id)
+        return running.identity if running is not None else self._ended.get(span.parent.span_id)
 
     def _remember_running(self, span: Span, running: _Running) -> _Running:
         span_id = span.get_span_context().span_id
-        self._running[_key(span)] = running
-        self._parents[span_id] = running.identity
+        running.key = _key(span)
+        self._running[running.key] = running
+        self._parents[span_id] = running
         if len(self._running) > _MOST_RUNNING:
             oldest = next(iter(self._running))
             self._running.pop(oldest, None)
@@ -278,16 +328,18 @@ class SessionProcessor(SpanProcessor):
         if running is None:
             return
         identity, content = running.identity, running.content
-        found: dict[str, Any] = {}
+        attributes = attributes_of(span)
+        # A span that is full has lost what was written on it first.
+        found: dict[str, Any] = {key: value for key, value in running.stamp.items() if key not in attributes}
         if (identity.session, identity.turn) != (running.session, running.turn):
             found |= _stamp(identity.session, identity.turn)
         if running.aside:
             add_attributes(span, found)
             return
-        attributes = attributes_of(span)
-        failed = span.status.status_code is StatusCode.ERROR
+        is_error = span.status.status_code is StatusCode.ERROR
+        failed = bool(content.get(semconv.ERROR_TYPE, is_error))
         message = content.get(semconv.EXCEPTION_MESSAGE)
-        if failed and message:
+        if is_error and message and not span.status.description:
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
         is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
@@ -295,7 +347,7 @@ class SessionProcessor(SpanProcessor):
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )
-        if commit is not None and _is_told(commit, identity.turn):
+        if commit is not None and (_is_told(commit, identity.turn) or self._was_seen(running, attributes)):
             commit = None
         if commit is not None:
             found |= commit.attributes()
@@ -311,10 +363,19 @@ class SessionProcessor(SpanProcessor):
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
         add_attributes(span, found)
 
+    def _was_seen(self, running: _Running, attributes: Mapping[str, Any]) -> bool:
+        """Whether a span tells afterwards, from a library's log, of a model call that was recorded while it ran."""
+        is_late = running.sight is None and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
+        return is_late and attributes.get(semconv.GEN_AI_RESPONSE_ID) in self._responses
+
     def _leave(self, span: Span, running: _Running, sight: Sight) -> None:
         attributes, content = attributes_of(span), running.content
         outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
         response_id = str(attributes.get(semconv.GEN_AI_RESPONSE_ID) or "")
+        if response_id:
+            self._responses[response_id] = None
+            if len(self._responses) > _REMEMBERED:
+                self._responses.popitem(last=False)
         self.conversations.leave(span, sight, running.identity, outputs, response_id)
 
     def _write_blobs(self, blobs: Iterable[Blob]) -> None:
@@ -382,6 +443,14 @@ def _is_told(commit: Commit, turn: Turn | None) -> bool:
 def _key(span: ReadableSpan) -> tuple[int, int]:
     context = span.get_span_context()
     return (context.span_id if context else 0, span.start_time or 0)
+
+
+def _call_of(attributes: Mapping[str, Any]) -> str:
+    """One word for all model calls, one for each tool: inside a call there is no other of its kind."""
+    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
+    if operation == GenAiOperation.EXECUTE_TOOL:
+        return f"{operation} {attributes.get(semconv.GEN_AI_TOOL_NAME)}"
+    return GenAiOperation.CHAT.value if operation in _MODEL_CALLS else ""
 
 
 def _stamp(session: str, turn: Turn | None) -> dict[str, Any]:

@@ -397,6 +397,13 @@ class Totals(NamedTuple):
     failures: int
 
 
+class Scope(NamedTuple):
+    scope: str
+    spans: int
+    commits: int
+    last_at: datetime
+
+
 class TurnDiff(NamedTuple):
     """What differs between two turns, and what was decided and what failed on the way."""
 
@@ -473,9 +480,17 @@ def last_turn(db: Database, session: str) -> int:
 
 
 def log(
-    db: Database, session: str, *, limit: int = 20, turn: int = 0, tool: str = "", failed: bool = False, kind: str = ""
+    db: Database,
+    session: str,
+    *,
+    limit: int = 20,
+    turn: int = 0,
+    tool: str = "",
+    failed: bool = False,
+    kind: str = "",
+    checkpoints: bool = False,
 ) -> list[Commit]:
-    """The commit log, newest first."""
+    """The commit log, newest first. Checkpoints that a run saved by itself repeat what its commits did: on request only."""
     return _rows(
         db,
         Commit,
@@ -485,12 +500,41 @@ def log(
           and ($turn = 0 or turn = $turn)
           and ($tool = '' or tool = $tool)
           and ($kind = '' or kind = $kind)
+          and ($checkpoints or checkpoint_source not in ('input', 'step', 'fork'))
           and (not $failed or outcome not in ('ok', 'in_flight'))
         order by turn desc, ended_ns desc, sequence desc
         limit $limit
         """,
-        {"session": session, "turn": turn, "tool": tool, "failed": failed, "limit": limit, "kind": kind},
+        {
+            "session": session,
+            "turn": turn,
+            "tool": tool,
+            "failed": failed,
+            "limit": limit,
+            "kind": kind,
+            "checkpoints": checkpoints,
+        },
     )
+
+
+def checkpoints(db: Database, session: str, turn: int = 0) -> int:
+    """How many checkpoints the framework saved while it ran."""
+    saved = "from checkpoints where session_id = $session and source <> 'update' and ($turn = 0 or turn = $turn)"
+    return int(db.execute(f"select count(*) {saved}", {"session": session, "turn": turn}).fetchall()[0][0])
+
+
+def forks(db: Database, session: str) -> dict[int | str, int]:
+    """The turns, and the commits that edit a framework's state, that go on from an earlier checkpoint; and from which turn."""
+    found = db.execute(
+        """
+        select case when source = 'update' then commit_id else '' end as edit, turn, min(parent_turn)
+        from checkpoints
+        where session_id = ? and is_fork = 1
+        group by all
+        """,
+        [session],
+    )
+    return {edit or turn: parent for edit, turn, parent in found.fetchall()}
 
 
 def refused(db: Database, session: str) -> set[str]:
@@ -800,6 +844,11 @@ def files_by(db: Database, session: str, ids: Sequence[str]) -> list[Entry]:
 
 def totals(db: Database) -> Totals:
     return _rows(db, Totals, "from totals")[0]
+
+
+def scopes(db: Database) -> list[Scope]:
+    """The instrumentations whose spans are here."""
+    return _rows(db, Scope, "from scopes order by scope")
 
 
 def loaded_to(db: Database) -> dict[str, int]:

@@ -42,6 +42,8 @@ CONTEXT_EVICTION_REASON = "turnlog.context.eviction.reason"
 PROVENANCE_SOURCE_KIND = "turnlog.provenance.source.kind"
 PROVENANCE_VERIFIED = "turnlog.provenance.verified"
 
+TOOL_SERVER = "turnlog.tool.server"
+
 RETRY_OF = "turnlog.retry.of"
 RETRY_ATTEMPT = "turnlog.retry.attempt"
 
@@ -49,6 +51,10 @@ LIFECYCLE_STATE = "turnlog.lifecycle.state"
 LIFECYCLE_PREVIOUS_STATE = "turnlog.lifecycle.previous_state"
 LIFECYCLE_PAUSE_REASON = "turnlog.lifecycle.pause.reason"
 LIFECYCLE_PINNED = "turnlog.lifecycle.pinned"
+
+CHECKPOINT_ID = "turnlog.checkpoint.id"
+CHECKPOINT_PARENT_ID = "turnlog.checkpoint.parent_id"
+CHECKPOINT_SOURCE = "turnlog.checkpoint.source"
 
 STATE_CHANGED_KEYS = "turnlog.state.changed_keys"
 STATE_CHANGED_KEY_COUNT = "turnlog.state.changed_key.count"
@@ -122,6 +128,7 @@ class CommitKind(StrEnum):
     EVICTION = "eviction"
     LIFECYCLE = "lifecycle"
     NOTE = "note"
+    STATE = "state"
 
 
 class Outcome(StrEnum):
@@ -169,6 +176,15 @@ class LifecycleState(StrEnum):
     RESUMED = "resumed"
     CLOSED = "closed"
     ARCHIVED = "archived"
+
+
+class CheckpointSource(StrEnum):
+    """What the checkpoint was saved after."""
+
+    INPUT = "input"
+    STEP = "step"
+    UPDATE = "update"
+    FORK = "fork"
 
 
 class FileEvidence(StrEnum):
@@ -221,6 +237,7 @@ class EntryKind(StrEnum):
     SOURCE = "source"
     MESSAGE = "message"
     RESULT = "result"
+    STATE = "state"
 
 
 class Tier(StrEnum):
@@ -275,6 +292,9 @@ COLUMNS = (
     Column(LIFECYCLE_STATE, "lifecycle_state", "VARCHAR"),
     Column(LIFECYCLE_PAUSE_REASON, "pause_reason", "VARCHAR"),
     Column(LIFECYCLE_PINNED, "pinned", "BOOLEAN"),
+    Column(CHECKPOINT_ID, "checkpoint_id", "VARCHAR"),
+    Column(CHECKPOINT_PARENT_ID, "checkpoint_parent", "VARCHAR"),
+    Column(CHECKPOINT_SOURCE, "checkpoint_source", "VARCHAR"),
     Column(SESSION_ID, "session_id", "VARCHAR"),
     Column(ERROR_TYPE, "error_type", "VARCHAR"),
     Column(GEN_AI_OPERATION_NAME, "operation", "VARCHAR"),
@@ -323,12 +343,16 @@ ATTRIBUTE_TYPES = {
     CONTEXT_EVICTION_REASON: "string",
     PROVENANCE_SOURCE_KIND: "string",
     PROVENANCE_VERIFIED: "boolean",
+    TOOL_SERVER: "string",
     RETRY_OF: "string",
     RETRY_ATTEMPT: "int",
     LIFECYCLE_STATE: "string",
     LIFECYCLE_PREVIOUS_STATE: "string",
     LIFECYCLE_PAUSE_REASON: "string",
     LIFECYCLE_PINNED: "boolean",
+    CHECKPOINT_ID: "string",
+    CHECKPOINT_PARENT_ID: "string",
+    CHECKPOINT_SOURCE: "string",
     STATE_CHANGED_KEYS: "string[]",
     STATE_CHANGED_KEY_COUNT: "int",
     FILE_ACTIONS: "string[]",
@@ -389,6 +413,7 @@ ATTRIBUTE_VALUES: dict[str, type[StrEnum]] = {
     PROVENANCE_SOURCE_KIND: SourceKind,
     LIFECYCLE_STATE: LifecycleState,
     LIFECYCLE_PREVIOUS_STATE: LifecycleState,
+    CHECKPOINT_SOURCE: CheckpointSource,
     FILE_EVIDENCE: FileEvidence,
     GEN_AI_OPERATION_NAME: GenAiOperation,
 }

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from turnlog.errors import IllegalTransition
 from turnlog.semconv import LifecycleState
 
-_MOST_SESSIONS = 10_000
+_MOST_SESSIONS = 4096
 _OPEN, _ACTIVE, _PAUSED, _RESUMED, _CLOSED, _ARCHIVED = LifecycleState
 LEGAL: dict[LifecycleState, tuple[LifecycleState, ...]] = {
     _OPEN: (_ACTIVE, _PAUSED, _CLOSED),

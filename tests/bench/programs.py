@@ -10,6 +10,7 @@ discarded; `turnlog`, everything on; `official`, OpenTelemetry's own GenAI instr
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import sys
@@ -161,10 +162,11 @@ def _history(count: int) -> list[dict[str, Any]]:
 
 
 def _openai_client(body: bytes, content_type: str) -> Any:
-    import httpx2
     import openai
 
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers={"content-type": content_type}, content=body))
+    # httpx2 since openai 3, which some peers do not allow yet.
+    http = importlib.import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+    transport = http.MockTransport(lambda _: http.Response(200, headers={"content-type": content_type}, content=body))
     return openai.OpenAI(
         api_key="none", base_url="https://model.invalid/v1", http_client=openai.DefaultHttpxClient(transport=transport)
     )
@@ -373,34 +375,18 @@ def set_up(variant: str) -> Tracer | None:
 
         turnlog.init(directory=os.environ["TURNLOG_DIR"])
         return None
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+    from peers import PEERS, discarding_provider
 
-    class Discard(SpanExporter):
-        def export(self, spans: Any) -> SpanExportResult:
-            return SpanExportResult.SUCCESS
-
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(Discard()))
-    trace.set_tracer_provider(provider)
+    if variant in PEERS:
+        PEERS[variant]()
+        return None
+    provider = discarding_provider()
     if variant == "hooks":
         from turnlog.instrument import instrument_all
 
         instrument_all()
         return None
-    if variant == "official":
-        from opentelemetry.instrumentation.genai.langchain import (  # type: ignore[import-not-found, unused-ignore]
-            LangChainInstrumentor,
-        )
-        from opentelemetry.instrumentation.genai.openai import (  # type: ignore[import-not-found, unused-ignore]
-            OpenAIInstrumentor,
-        )
-
-        OpenAIInstrumentor().instrument(tracer_provider=provider)
-        LangChainInstrumentor().instrument(tracer_provider=provider)
-        return None
-    return trace.get_tracer("bench")
+    return provider.get_tracer("bench")
 
 
 def _shape(unit: Unit) -> list[tuple[str, list[str]]]:
@@ -415,7 +401,8 @@ def _shape(unit: Unit) -> list[tuple[str, list[str]]]:
             seen.append(span)
 
     provider: Any = trace.get_tracer_provider()
-    if not hasattr(provider, "add_span_processor"):
+    provider = getattr(provider, "provider", provider)
+    if not hasattr(provider, "_active_span_processor"):
         return []
     processors = provider._active_span_processor
     before = processors._span_processors

@@ -15,6 +15,7 @@ import pytest
 from cli.history import Turnlog, record_history
 from recording import Recording
 from turnlog.cli.doctor import Report
+from turnlog.instrument import FRAMEWORKS
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.loader import load
@@ -36,7 +37,7 @@ def test_the_report_as_json_has_stable_names(recorded: Settings, turnlog: Turnlo
     assert report["totals"] == {"sessions": 2, "spans": 14, "commits": 10, "failures": 1}
     assert (report["schema"], report["unreadable"], report["warnings"]) == (schema.newest_version(), "", [])
     assert report["frameworks_unknown"] == ""
-    assert {row["framework"] for row in report["frameworks"]} == {"anthropic", "openai", "langchain", "langgraph"}
+    assert {row["framework"] for row in report["frameworks"]} == {each.name for each in FRAMEWORKS}
     assert report["versions"]["duckdb"] == duckdb.__version__
 
 

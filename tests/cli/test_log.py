@@ -9,7 +9,7 @@ import pytest
 
 from cli.history import Turnlog, plain, record_history, start_call
 from recording import Recording
-from turnlog import queries
+from turnlog import queries, semconv
 from turnlog.settings import Capture, Settings
 
 LOG = [
@@ -169,6 +169,39 @@ def test_show_without_a_name_is_the_newest_commit(recorded: Settings, turnlog: T
     assert {name: shown[name] for name in newest} == newest
     assert shown["decision"]["choice"] == "answer"
     assert shown["captured"] == {"input": None, "output": None}
+
+
+def test_log_keeps_quiet_about_checkpoints_and_tells_forks(recording: Recording, turnlog: Turnlog) -> None:
+    def save(name: str, source: str, parent: str, summary: str) -> None:
+        saved = {semconv.CHECKPOINT_ID: name, semconv.CHECKPOINT_PARENT_ID: parent, semconv.CHECKPOINT_SOURCE: source}
+        attributes = {semconv.COMMIT_KIND: "state", semconv.GEN_AI_CONVERSATION_ID: "demo", **saved}
+        recording.start("", {semconv.COMMIT_INPUT_SUMMARY: summary}, attributes).end()
+
+    with recording.agent("one", conversation="demo"):
+        save("a", "input", "", "input: messages")
+        recording.tool("look", {}, "nothing")
+        save("b", "step", "a", "step 1: messages")
+    with recording.agent("two", conversation="demo"):
+        save("c", "input", "a", "input: messages")
+        recording.tool("look", {}, "nothing")
+    save("d", "update", "a", "update: n")
+    edit, looked = "ID  TIME  state  fork of turn 1  update: n", "ID  TIME  look  {} -> nothing"
+    one, two = "turn 1  DAY TIME  one", "turn 2  fork of turn 1  DAY TIME  two"
+    hidden = "and 3 checkpoints: turnlog log --checkpoints"
+    assert plain(turnlog("log").out) == ["session demo", two, edit, looked, one, looked, hidden]
+    assert plain(turnlog("log", "--turn", "2").out)[-1] == "and 1 checkpoint: turnlog log --checkpoints"
+    assert plain(turnlog("log", "--tool", "look").out) == ["session demo", two, looked, one, looked]
+    assert plain(turnlog("log", "--checkpoints").out) == [
+        "session demo",
+        two,
+        edit,
+        looked,
+        "ID  TIME  state  input: messages",
+        one,
+        "ID  TIME  state  step 1: messages",
+        looked,
+        "ID  TIME  state  input: messages",
+    ]
 
 
 def test_show_has_the_captured_content(make_recording: Callable[..., Recording], turnlog: Turnlog) -> None:

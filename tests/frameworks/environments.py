@@ -22,9 +22,17 @@ ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # What can live together, by extra. A framework that is in none of them has an environment of its own.
-TOGETHER = ()
+TOGETHER = (
+    ("openai-agents", "mcp", "fastmcp", "pydantic-ai", "google-adk", "deepagents", "claude-agent-sdk"),
+    ("agent-framework", "llama-index"),
+)
+# What the README's test command installs already.
+IN_THE_MAIN_ONE = ("openai", "anthropic", "langchain")
 # What a framework's tests need beside its extra.
-BESIDE: dict[str, tuple[str, ...]] = {}
+BESIDE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("langchain", "deepagents"), ("langchain-openai >= 1.2, < 2",)),
+    **dict.fromkeys(("mcp", "fastmcp"), ("openai >= 2.26, < 4",)),
+}
 
 
 def main() -> int:
@@ -32,8 +40,12 @@ def main() -> int:
     parser.add_argument("extras", nargs="*", help="extras of the project; without any, every framework")
     parser.add_argument("--oldest", action="store_true", help="pin every requirement to its lower bound")
     parser.add_argument("--keep", type=Path, help="where to make the environments, to use them again")
+    parser.add_argument("--bounds", action="store_true", help="only print the lower bounds, as pip's constraints")
     options = parser.parse_args()
-    wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test")]
+    if options.bounds:
+        print(*lower_bounds(tuple(options.extras)), sep="\n")
+        return 0
+    wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test", *IN_THE_MAIN_ONE)]
     groups = [(name,) for name in wanted] if options.oldest else together(wanted)
     failed = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -60,8 +72,9 @@ def passes(folder: Path, group: tuple[str, ...], oldest: bool) -> bool:
     constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(group)) if oldest else "")
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
-    tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
-    conformance = [ROOT / "tests" / "frameworks" / "test_conformance.py"]
+    words = [name.removesuffix("-test").replace("-", "_") for name in group]
+    tests = [ROOT / "tests" / folder / f"test_{word}.py" for word in words for folder in ("instrument", "frameworks")]
+    conformance = [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in ("conformance", "counted_once")]
     return all(
         subprocess.run(command, cwd=ROOT, check=False).returncode == 0
         for command in (

@@ -89,11 +89,17 @@ def _latest_input(body: dict[str, Any]) -> str:
     if isinstance(last, str):
         return last
     content = last.get("content") or last.get("parts") or ""
-    if last.get("role") != "user" or isinstance(content, str):
-        return content if last.get("role") == "user" else ""
-    if any(part.get("type") == "tool_result" or "functionResponse" in part for part in content):
+    if last.get("role") != "user":
         return ""
-    return next((part["text"] for part in reversed(content) if part.get("text") in CALLS), "")
+    if isinstance(content, str):
+        # Some put words of their own before what the user says.
+        return next((text for text in CALLS if content.endswith(f" {text}")), content)
+    for part in reversed(content):
+        if part.get("type") == "tool_result" or "functionResponse" in part:
+            break
+        if part.get("text") in CALLS:
+            return part["text"]
+    return ""
 
 
 async def play(driver: Driver) -> None:
@@ -110,6 +116,8 @@ async def play(driver: Driver) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await task
     await driver.turn("add again")
+    if close := getattr(driver, "close", None):
+        await close()
 
 
 def expected(raises: bool, cancels: bool) -> list[tuple[int, str, str, str]]:

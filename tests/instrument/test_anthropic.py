@@ -452,7 +452,7 @@ def test_a_call_inside_a_recorded_model_call_is_that_call(
 
     model.script[:] = [CALLING]
     account = Account("outer")
-    account.tracer = provider.get_tracer("outer")
+    account.use(provider)
     outer = account.start(Start("chat outer", {semconv.GEN_AI_OPERATION_NAME: "chat"}))
     token = otel.attach(context_of(outer, "chat"))
     try:

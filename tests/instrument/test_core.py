@@ -15,14 +15,18 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 from opentelemetry import trace
-from opentelemetry.instrumentation.utils import suppress_instrumentation
+from opentelemetry.instrumentation.utils import suppress_instrumentation, unwrap
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from instrument.recorder import Recorder, identities
 from turnlog import semconv
-from turnlog.instrument.calls import Call, Facts, Hook, Start
+from turnlog.instrument.adopted import Adopted, adopted
+from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.core import Extension, Framework, Instrumentation
+from turnlog.instrument.late import end_late
+from turnlog.operation import claim_started, note_started, processors
 from turnlog.semconv import GenAiOperation
 
 SOURCE = """
@@ -124,7 +128,7 @@ def apply(provider: TracerProvider) -> Iterator[Apply]:
 
     def apply(*hooks: Hook, requires: str = "toy-framework >= 1", **parts: Any) -> Instrumentation:
         applied.append(Instrumentation(Framework("toy", "Toy", requires, "nothing", hooks, **parts)))
-        applied[-1].apply(provider.get_tracer("test"))
+        applied[-1].apply(provider)
         return applied[-1]
 
     yield apply
@@ -157,10 +161,10 @@ def test_a_framework_imported_later_is_hooked_when_it_is_imported(
 ) -> None:
     instrumentation = apply(hook("run"))
     assert "toy_framework" not in sys.modules
-    assert instrumentation.status()[3:] == (False, "not installed", 0)
+    assert instrumentation.status()[3:] == (False, "not installed", 0, ("turnlog.toy",))
     assert toy().Agent().run("hi") == "HI"
     assert recorder.names == ["call run"]
-    assert instrumentation.status()[3:] == (True, "", 1)
+    assert instrumentation.status()[3:] == (True, "", 1, ("turnlog.toy",))
 
 
 def test_after_undo_a_later_import_is_left_alone(toy: Callable[[], ModuleType], apply: Apply) -> None:
@@ -214,7 +218,7 @@ def test_a_version_out_of_range_is_skipped_with_one_line(
     assert recorder.started == 0
     why = f"version {pytest.__version__} is outside the tested range"
     assert complaints == [f"turnlog: toy is not recorded: {why} (pytest >= 1, < 2)"]
-    assert instrumentation.status()[2:] == (pytest.__version__, False, why, 0)
+    assert instrumentation.status()[2:] == (pytest.__version__, False, why, 0, ("turnlog.toy",))
 
 
 def test_a_missing_target_costs_one_hook_and_a_line_with_its_name(
@@ -466,3 +470,98 @@ def test_the_outermost_model_call_owns_the_span(toy: Callable[[], ModuleType], a
     assert (span.name, span[semconv.GEN_AI_REQUEST_MODEL], span[semconv.SERVER_ADDRESS]) == ("outer", "outer", "inner")
     agent.run("hi")
     assert recorder.names == ["outer", "inner"]
+
+
+def peers_wrapper(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
+    return wrapped(*args, **kwargs) + "!"
+
+
+@pytest.mark.parametrize("wrapped", ["Agent", "Base"])
+def test_a_hook_is_inside_the_wrappers_of_others_and_either_can_be_taken_out(
+    wrapped: str, toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    """As `openai.OpenAI.request`, which one instrumentation wraps on the subclass and we on its base."""
+    module = toy()
+    wrapt.wrap_function_wrapper(module, f"{wrapped}.inherited", peers_wrapper)
+    before = [identities(module.Agent), identities(module.Base)]
+    theirs = vars(getattr(module, wrapped))["inherited"]
+    plain = theirs.__wrapped__
+    instrumentation = apply(
+        Hook("toy_framework:Base.inherited", GenAiOperation.INVOKE_AGENT, at_start=lambda call: Start("call"))
+    )
+    assert (module.Agent().inherited(), recorder.names) == ("inherited!", ["call"])
+    unwrap(getattr(module, wrapped), "inherited")
+    assert (module.Agent().inherited(), recorder.names) == ("inherited", ["call", "call"])
+    getattr(module, wrapped).inherited = theirs
+    instrumentation.undo()
+    assert (module.Agent().inherited(), recorder.names) == ("inherited!", ["call", "call"])
+    assert [identities(module.Agent), identities(module.Base)] == before
+    assert theirs.__wrapped__ is plain
+
+
+class Peer(SpanProcessor):
+    """Stands in for turnlog's processor: all that comes to it can be adopted once."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+        processors.add(self)  # type: ignore[arg-type]
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        self.waiting.append(span)
+        note_started(span)
+
+    def knows(self, span: Any) -> bool:
+        return span in self.waiting
+
+    def adopt(self, span: Any, content: Any) -> None:
+        self.waiting.remove(span)
+
+    def accompany(self, span: Any, adopted: Any) -> None:
+        self.waiting.remove(span)
+
+    def has_seen(self, span_id: int) -> bool:
+        return False
+
+
+def test_a_peers_span_ends_when_both_it_and_our_hook_are_done(provider: TracerProvider, recorder: Recorder) -> None:
+    provider.add_span_processor(Peer())
+    span = provider.get_tracer("peer").start_span("theirs")
+    taken = Adopted.take(span, {semconv.GEN_AI_REQUEST_MODEL: "m"}, {}, waits=True)
+    assert taken is not None
+    span.end()
+    assert recorder.names == []
+    taken.set({semconv.GEN_AI_RESPONSE_ID: "r"})
+    taken.end()
+    span.end()
+    (seen,) = recorder.spans
+    assert (seen[semconv.GEN_AI_REQUEST_MODEL], seen[semconv.GEN_AI_RESPONSE_ID]) == ("m", "r")
+
+
+def test_a_span_that_its_instrumentation_forgets_ends_with_the_call(provider: TracerProvider, recorder: Recorder) -> None:
+    peer = Peer()
+    provider.add_span_processor(peer)
+    taken = Adopted.take(provider.get_tracer("peer").start_span("theirs"), {}, {}, waits=True)
+    assert taken is not None
+    taken.end()
+    assert recorder.names == []
+    claim_started()
+    del taken
+    gc.collect()
+    end_late()
+    assert recorder.names == ["theirs"]
+
+
+def test_of_the_spans_that_callbacks_have_just_started_the_latest_is_adopted_and_those_of_others_go_with_it(
+    provider: TracerProvider, recorder: Recorder
+) -> None:
+    peer = Peer()
+    provider.add_span_processor(peer)
+    claim_started()
+    account = Account("test", ("one", "other"))
+    first, second, strange = (provider.get_tracer(name).start_span(name) for name in ("one", "other", "strange"))
+    operation = account.start(Start("ours", {semconv.GEN_AI_OPERATION_NAME: "chat"}))
+    assert (operation.span, peer.waiting) == (second, [strange])
+    assert (adopted(first), adopted(second), adopted(strange)) == (operation, operation, None)
+    for span in (first, second, strange):
+        span.end()
+    assert recorder.names == ["one", "other", "strange"]

@@ -15,7 +15,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from pydantic import BaseModel
 
 from instrument.recorder import Recorder, Seen, identities
-from turnlog import semconv
+from recording import Recording
+from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import OpenAIInstrumentor, instrument, uninstrument
 from turnlog.operation import error_type
@@ -289,6 +290,63 @@ def test_embeddings_are_their_own_operation_and_other_calls_none(
     (span,) = instrumented.spans
     assert (span.name, span.content, span[semconv.GEN_AI_OPERATION_NAME]) == ("embeddings e", {}, "embeddings")
     assert span[semconv.GEN_AI_USAGE_INPUT_TOKENS] == 2
+
+
+def test_a_compaction_is_a_chat_whose_only_answer_is_the_compaction(
+    instrumented: Recorder, model: Any, client: openai.OpenAI
+) -> None:
+    model.script[:] = ["SEALED"]
+    client.responses.compact(model="m", input=[{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Ho."}])
+    (span,) = instrumented.spans
+    assert span.name == "chat m"
+    assert (span["gen_ai.conversation.compacted"], span["gen_ai.response.id"], span["gen_ai.usage.input_tokens"]) == (
+        True,
+        "resp_1",
+        11,
+    )
+    assert [message["role"] for message in span[semconv.GEN_AI_INPUT_MESSAGES]] == ["user", "assistant"]
+    assert answer(span) == {"role": "assistant", "parts": [{"type": "compaction", "content": "SEALED"}]}
+
+
+def test_after_a_compaction_a_conversation_goes_on_without_what_it_replaced(recording: Recording) -> None:
+    instrument("openai", tracer_provider=recording.provider)
+    calling, settings = Reply("I will add.", tool_calls=[ADD]), recording.settings
+    with (
+        ScriptedModel([calling, "Three.", "SEALED", "Sure."]) as model,
+        openai.OpenAI(base_url=model.base_url, api_key="none") as client,
+    ):
+        history: list[Any] = [{"role": "user", "content": "Add 1 and 2."}]
+        history += [plain(item) for item in client.responses.create(model="m", input=history).output]
+        history.append({"type": "function_call_output", "call_id": "c1", "output": "3"})
+        history += [plain(item) for item in client.responses.create(model="m", input=history).output]
+        # The SDK's own type for messages does not know those of users, which a compaction gives back.
+        compacted = client.responses.with_raw_response.compact(model="m", input=history).http_response.json()["output"]
+        client.responses.create(model="m", input=[*compacted, {"role": "user", "content": "Sure?"}])
+    uninstrument("openai")
+    with queries.reading(settings) as db:
+        (session,) = queries.sessions(db)
+        gone = sorted((row.turn, row.kind, row.summary, row.reason) for row in queries.evictions(db, session.session_id))
+        commits = [(row.turn, row.kind, row.tool) for row in reversed(queries.log(db, session.session_id))]
+    said = "call add - I will add."
+    assert commits == [
+        (1, "decision", ""),
+        (1, "tool", "add"),
+        (1, "decision", ""),
+        (1, "decision", ""),
+        (2, "eviction", ""),
+        (2, "decision", ""),
+    ]
+    assert gone == [
+        (2, "decision", said, "summarised"),
+        (2, "message", "Three.", "summarised"),
+        (2, "message", said, "summarised"),
+        (2, "message", said, "summarised"),
+        (2, "result", "3", "summarised"),
+    ]
+
+
+def plain(item: Any) -> Any:
+    return item.model_dump(exclude_none=True)
 
 
 async def test_async_calls_are_recorded_like_sync_ones(

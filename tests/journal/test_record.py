@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from turnlog import semconv
 from turnlog.content import ContentPolicy
 from turnlog.journal.record import ROW_LIMIT, TEXT_LIMIT, span_row
-from turnlog.settings import Settings
+from turnlog.settings import Capture, Settings
 
 POLICY = ContentPolicy(Settings(directory=Path("unused")))
 TRACER = TracerProvider(shutdown_on_exit=False).get_tracer("scope")
@@ -102,3 +102,26 @@ def test_a_huge_name_is_cut() -> None:
 def test_surrogates_and_bytes_are_written_as_valid_text() -> None:
     row = row_of("na\ud800me", text="a\udcffb", raw=b"\xff\xfe")
     assert (row["name"], row["attributes"]["text"]) == ("na?me", "a?b")
+
+
+SAID_BESIDE_US = {
+    "llm.input_messages.0.message.content": "the prompt",
+    "llm.model_name": "m",
+    "gen_ai.prompt.0.content": "the prompt",
+    "traceloop.entity.input": "the prompt",
+    "traceloop.entity.name": "agent",
+}
+
+
+@pytest.mark.parametrize(
+    ("capture", "kept"),
+    [
+        (Capture.NONE, {"llm.model_name": "m", "traceloop.entity.name": "agent"}),
+        (Capture.SUMMARY, {"llm.model_name": "m", "traceloop.entity.name": "agent"}),
+        (Capture.FULL, SAID_BESIDE_US),
+    ],
+)
+def test_prompts_that_another_instrumentation_flattens_onto_a_span_are_content(capture: Capture, kept: dict[str, str]) -> None:
+    span = TRACER.start_span("theirs", attributes=SAID_BESIDE_US)
+    policy = ContentPolicy(Settings(directory=Path("unused"), capture=capture))
+    assert orjson.loads(span_row(span, "end", policy))["attributes"] == kept  # type: ignore[arg-type]

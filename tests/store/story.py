@@ -73,6 +73,7 @@ class Story:
             "span_id": self.spans[label],
             "name": label,
             "span_kind": "internal",
+            "scope": "test",
             "session_id": session,
             "start_ns": start,
         }

@@ -108,6 +108,10 @@ def test_totals(ask: Answers) -> None:
     assert ask("from totals") == [(2, 16, 13, 2)]
 
 
+def test_scopes(ask: Answers) -> None:
+    assert ask("select scope, spans, commits from scopes") == [("test", 18, 14)]
+
+
 def test_turns(ask: Answers) -> None:
     assert ask("select * exclude (started_ns, ended_ns) from turns order by session_id, turn") == [
         ("o", 1, "t9", "", at(17, 0), at(17), 1, 1, 0, 0),

@@ -36,6 +36,7 @@ _MODULES = {
     "unpin": "lifecycle",
     "gc": "retention",
     "sql": "sql",
+    "frameworks": "frameworks",
     "doctor": "doctor",
     "path": "path",
 }

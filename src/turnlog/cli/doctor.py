@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +61,7 @@ class Framework(NamedTuple):
     requires: str
     installed: str
     verdict: str
+    commits: int
 
 
 class Report(NamedTuple):
@@ -95,13 +96,13 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def examine(settings: Settings) -> Report:
-    schema, totals, losses, loaded, unreadable = _ask(settings)
+    schema, totals, losses, loaded, seen, unreadable = _ask(settings)
     journals = [
         Journal(found.path.name, not found.finished, found.size, max(0, found.size - loaded.get(found.path.name, 0)))
         for found in list_journals(settings.journals)
     ]
     set_aside = [_bytes(path) for path in settings.set_aside.glob("*")]
-    frameworks, frameworks_unknown = _frameworks()
+    frameworks, frameworks_unknown = _frameworks(seen)
     report = Report(
         versions=dict(_versions()),
         python=sys.executable,
@@ -128,24 +129,27 @@ class _Asked(NamedTuple):
     totals: queries.Totals | None
     losses: list[queries.Loss]
     loaded: dict[str, int]
+    seen: dict[str, int]
     unreadable: str
 
 
 def _ask(settings: Settings) -> _Asked:
     if not settings.directory.exists():
         # Opening the store would create it; a look must not.
-        return _Asked(0, queries.Totals(0, 0, 0, 0), [], {}, "")
+        return _Asked(0, queries.Totals(0, 0, 0, 0), [], {}, {}, "")
     try:
         with Store(settings).reading(min(settings.patience, _PATIENCE)) as db:
-            return _Asked(queries.schema_version(db), queries.totals(db), queries.losses(db), queries.loaded_to(db), "")
+            seen = {each.scope: each.commits for each in queries.scopes(db)}
+            return _Asked(queries.schema_version(db), queries.totals(db), queries.losses(db), queries.loaded_to(db), seen, "")
     except TurnlogError as error:
-        return _Asked(0, None, [], {}, str(error))
+        return _Asked(0, None, [], {}, {}, str(error))
     except (duckdb.Error, OSError) as error:
         why = str(error).splitlines()[0]
         return _Asked(
             0,
             None,
             [],
+            {},
             {},
             f"{settings.database} cannot be read: {why}. Move it away: mv '{settings.database}' '{settings.database}.bad'",
         )
@@ -188,24 +192,22 @@ def _settings(settings: Settings) -> list[Setting]:
     return found
 
 
-def _frameworks() -> tuple[list[Framework], str]:
+def _frameworks(seen: Mapping[str, int]) -> tuple[list[Framework], str]:
     try:
-        from packaging.requirements import Requirement
-
         from turnlog import instrument
 
         return [
-            Framework(found.framework, found.requires, found.installed, _verdict(Requirement(found.requires), found.installed))
+            Framework(
+                found.framework,
+                found.requires,
+                found.installed,
+                found.verdict,
+                sum(seen.get(scope, 0) for scope in found.scopes),
+            )
             for found in instrument.status()
         ], ""
     except Exception as error:  # noqa: BLE001 - a broken framework or SDK is what doctor is asked about
         return [], f"{type(error).__name__}: {error}"
-
-
-def _verdict(requirement: Any, installed: str) -> str:
-    if not installed:
-        return "not installed"
-    return "recorded" if requirement.specifier.contains(installed, prereleases=True) else "not recorded: untested version"
 
 
 def _versions() -> Iterator[tuple[str, str]]:
@@ -234,7 +236,10 @@ def _show(out: Screen, report: Report) -> None:
     out.line(Styled("frameworks", "bold"), Styled(f" as {report.python} has them", "dim"))
     if report.frameworks_unknown:
         out.line("  cannot tell: ", report.frameworks_unknown)
-    out.table([(f.framework, f.requires, f.installed or "-", f.verdict) for f in report.frameworks], indent="  ")
+    out.table(
+        [(f.framework, f.requires, f.installed or "-", count(f.commits, "commit"), f.verdict) for f in report.frameworks],
+        indent="  ",
+    )
     out.line(Styled("versions", "bold"))
     out.table([(name, found or "not installed") for name, found in report.versions.items()], indent="  ")
     for warning in report.warnings:

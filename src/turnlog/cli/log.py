@@ -13,6 +13,7 @@ from turnlog.cli.render import (
     Styled,
     Text,
     clock,
+    count,
     day_time,
     duration,
     from_json,
@@ -67,11 +68,21 @@ def log(options: argparse.Namespace) -> int:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
         limit = options.limit or _USUAL
-        found = queries.log(db, session, limit=limit + 1, turn=options.turn, tool=options.tool, failed=options.failed)
+        found = queries.log(
+            db,
+            session,
+            limit=limit + 1,
+            turn=options.turn,
+            tool=options.tool,
+            failed=options.failed,
+            checkpoints=options.checkpoints,
+        )
         found, more = found[:limit], len(found) > limit
         shown_turns = sorted({commit.turn for commit in found})
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
         retried = queries.retries(db, session) if inputs else []
+        forked = queries.forks(db, session) if inputs else {}
+        saved = 0 if options.checkpoints else queries.checkpoints(db, session, options.turn)
         refused = queries.refused(db, session) if any(commit.lifecycle_state for commit in found) else set()
     out = screen()
     if options.json:
@@ -90,6 +101,7 @@ def log(options: argparse.Namespace) -> int:
             turn = inputs.get(shown)
             retry = again.get(shown)
             mark = f"retry of turn {retry.original_turn} (attempt {retry.attempt})  " if retry else ""
+            mark += _forked(forked, shown)
             started = Styled(day_time(turn.started_at) if turn else "before the first", "dim")
             asked = turn.input_summary if turn else ""
             out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", asked)
@@ -99,12 +111,21 @@ def log(options: argparse.Namespace) -> int:
             Styled(f"{actor(commit):{width}}", "cyan"),
             "  ",
             Styled(f"attempt {again[commit.commit_id].attempt}  " if commit.commit_id in again else "", "yellow"),
+            Styled(_forked(forked, commit.commit_id), "yellow"),
             *what(commit),
             Styled(_REFUSED if commit.commit_id in refused else "", "red"),
         )
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
+    if saved and not (options.tool or options.failed):
+        out.line(Styled(f"and {count(saved, 'checkpoint')}: turnlog log --checkpoints", "dim"))
     return 0
+
+
+def _forked(forks: dict[int | str, int], what: int | str) -> str:
+    if what not in forks:
+        return ""
+    return f"fork of turn {forks[what]}  " if forks[what] else "fork  "
 
 
 def actor(commit: Commit) -> str:

@@ -57,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
         _lifecycle,
         _gc,
         _sql,
+        _frameworks,
         _doctor,
         _path,
     )
@@ -117,6 +118,7 @@ examples:
     only = command.add_mutually_exclusive_group()
     only.add_argument("--failed", action="store_true", help="only what did not end well")
     only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
+    command.add_argument("--checkpoints", action="store_true", help="also each step at which the framework saved its state")
     _json(command)
 
 
@@ -315,6 +317,12 @@ Statements only read: no writes, no files, no settings.
     formats = command.add_mutually_exclusive_group()
     _json(formats)
     formats.add_argument("--csv", action="store_true", help="comma-separated values with a header")
+
+
+def _frameworks(commands: Any) -> None:
+    command = _command(commands, "frameworks", "list what is recorded without a change to the program")
+    command.add_argument("--check", action="store_true", help="hook what is installed here, and say what could not be")
+    _json(command)
 
 
 def _doctor(commands: Any) -> None:

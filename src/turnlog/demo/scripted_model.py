@@ -1,5 +1,5 @@
-"""A model on loopback that says what a script tells it to: OpenAI's chat completions and responses and Anthropic's messages,
-whole or streamed.
+"""A model on loopback that says what a script tells it to: OpenAI's chat completions and responses, Anthropic's messages and
+Gemini's generateContent, whole or streamed.
 
 The demo and the tests run real SDKs and real agents against it, offline and without a key. It knows nothing of turnlog.
 """
@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-from turnlog.demo import anthropic_wire
+from turnlog.demo import anthropic_wire, gemini_wire
 from turnlog.demo.reply import Reply, ToolCall, pieces
 
 __all__ = ["Reply", "Request", "Script", "ScriptedModel", "ToolCall"]
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.model.closing.wait(reply.delay)
         if reply.status != 200:
             self._send_json(error(reply.text or "scripted error", reply.status), reply.status)
-        elif body.get("stream"):
+        elif body.get("stream") or path.endswith(_STREAMED):
             self._send_events(events(reply, number, body), drop=reply.drop)
         elif reply.drop:
             self.close_connection = True
@@ -275,6 +275,29 @@ def _response(reply: Reply, number: int, body: Json) -> Json:
     }
 
 
+def _compaction(reply: Reply, number: int, body: Json) -> Json:
+    """All that users said, then one item that stands for the rest."""
+    given = body.get("input") or []
+    kept = [{"type": "message", "role": "user", "content": given}] if isinstance(given, str) else given
+    output = [
+        {"type": "message", "id": f"msg_{number}_{index}", "role": "user", "status": "completed", "content": _input_parts(item)}
+        for index, item in enumerate(kept)
+        if item.get("role") == "user"
+    ]
+    return {
+        "id": f"resp_{number}",
+        "object": "response.compaction",
+        "created_at": int(time.time()),
+        "output": [*output, {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": reply.text}],
+        "usage": _response(reply, number, body)["usage"],
+    }
+
+
+def _input_parts(item: Json) -> list[Json]:
+    content = item["content"]
+    return [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+
+
 def _response_events(reply: Reply, number: int, body: Json) -> list[Json | str]:
     response = _response(reply, number, body)
     started = {**response, "status": "in_progress", "output": [], "usage": None}
@@ -318,8 +341,14 @@ def _item_events(index: int, item: Json) -> Iterator[Json]:
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
+# Of these APIs only Gemini's says in the path, and not in the body, that it wants a stream.
+_STREAMED = ":streamGenerateContent"
+_GEMINI = (gemini_wire.content, gemini_wire.content_events, gemini_wire.error)
 _ROUTES: dict[str, tuple[Callable[..., Json], Callable[..., list[Json | str]], Callable[[str, int], Json]]] = {
     "/chat/completions": (_chat, _chat_events, _error),
     "/responses": (_response, _response_events, _error),
+    "/responses/compact": (_compaction, _response_events, _error),
     "/messages": (anthropic_wire.message, anthropic_wire.message_events, anthropic_wire.error),
+    ":generateContent": _GEMINI,
+    _STREAMED: _GEMINI,
 }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from turnlog import semconv
-from turnlog.content import Blob, ContentPolicy, dump_json, entry_key
+from turnlog.content import Blob, ContentPolicy, as_text, dump_json, entry_key
 from turnlog.derive.change import Change
 from turnlog.derive.files import Observed, declared_touches, merge_touches
 from turnlog.derive.messages import as_messages, read_outputs, texts
@@ -31,6 +31,7 @@ from turnlog.semconv import (
     Tier,
 )
 
+_SHORT_HASH = len("hmac-sha256:") + 12
 _TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
 _CANCELLED_WORDS = ("cancelled", "canceled", "generatorexit", "keyboardinterrupt")
 _TIERS = dict.fromkeys((EntryKind.TOOL, EntryKind.SOURCE, EntryKind.MESSAGE, EntryKind.RESULT), Tier.TRANSIENT)
@@ -223,7 +224,7 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
 def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolicy) -> Commit:
     """A commit whose kind and changes the application stated itself; only its texts pass through the policy."""
     delta = _stated_delta(facts.get(semconv.COMMIT_DELTA))
-    changes = [_stated_change(stated, policy.summary(stated.get("value", ""))) for stated in delta]
+    changes = [_stated_change(stated, _stated_value(stated, policy)) for stated in delta]
     choice = facts.text(semconv.DECISION_CHOICE)
     decision = None
     if choice:
@@ -237,7 +238,8 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
             tuple(filter(None, map(policy.summary, facts.get(semconv.DECISION_ALTERNATIVES) or ()))),
         )
         changes.append(_change(EntryKind.DECISION, decision.about or span_id, decision.choice))
-    text = choice or "; ".join(str(stated["value"]) for stated in delta if stated.get("value")) or _count(changes)
+    said = choice or facts.text(semconv.COMMIT_INPUT_SUMMARY)
+    text = said or "; ".join(str(stated["value"]) for stated in delta if stated.get("value")) or _count(changes)
     input_hash = policy.hash(text) if text else ""
     return Commit(
         CommitKind(facts.get(semconv.COMMIT_KIND)),
@@ -248,6 +250,16 @@ def _by_hand(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPolic
         decision=decision,
         blobs=_blobs(policy, (text or None, input_hash)),
     )
+
+
+def _stated_value(stated: Mapping[str, Any], policy: ContentPolicy) -> str:
+    """In words; a part of a framework's state also by its digest, where the words do not say all of it."""
+    value = stated.get("value", "")
+    if stated["kind"] != EntryKind.STATE or stated["op"] != DeltaOp.SET:
+        return policy.summary(value)
+    text = as_text(value)
+    summary = policy.summary(text)
+    return summary if summary == text else f"{policy.hash(value)[:_SHORT_HASH]} {summary}".rstrip()
 
 
 def _stated_change(stated: Mapping[str, Any], value: str) -> Change:

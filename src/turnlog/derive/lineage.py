@@ -100,6 +100,9 @@ class Lineages:
                 for call in calls_of(message):
                     if call_id := str(call.get("id") or ""):
                         said.append(call_id)
+                        if call_id in lineage.asks and lineage.asks[call_id].decision == span_id:
+                            # Heard already, and perhaps running.
+                            continue
                         ask = Ask(call_id, str(call.get("name") or ""), call.get("arguments"), span_id, asked_by)
                         remember(lineage.asks, call_id, ask, _MOST_ASKS)
             self._index.file_reply(lineage, said)
@@ -131,7 +134,7 @@ class Lineages:
 
     def _words(self, message: Message) -> str:
         """The digest of what a message says; applications trim answers before they send them again."""
-        text = texts(message).strip()
+        text = texts(message).strip() or texts(message, "compaction")
         return self._policy.hash(text) if text else ""
 
     def _follow(self, match: Match, session: str, previous_response: str) -> None:
@@ -162,7 +165,8 @@ class Lineages:
                 known = session or goes_on or any(item.origin or item.call in lineage.asks for item in lineage.items)
                 if score > best and (known or (lineage.failed and size == len(match.body))):
                     match.lineage, match.extends, match.version, best = lineage, True, lineage.calls, score
-        if match.extends:
+        if match.extends or (not session and len(match.body) == 1):
+            # One message alone tells no conversation, however many began with it.
             return
         if not candidates:
             match.lineage = None if session else self._by_what_was_said(match)
@@ -311,7 +315,8 @@ class Lineages:
         if course is Course.UNRELATED:
             course = Course.SUMMARISED if len(seen) > 1 else Course.TRIMMED
         fresh = next((each for each, place in zip(seen, kept, strict=True) if place < 0), None)
-        if course is Course.SUMMARISED and fresh is not None and self._goes_on(old, match, fresh.where):
+        compacted = fresh is not None and bool(texts(match.part(fresh), "compaction"))
+        if course is Course.SUMMARISED and fresh is not None and not compacted and self._goes_on(old, match, fresh.where):
             # What comes first is the model's own answer: nothing stands in for what left.
             course = Course.TRIMMED
         same = next((index for index, place in enumerate(kept) if place != index), len(kept))

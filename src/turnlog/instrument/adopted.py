@@ -1,7 +1,8 @@
 """A span that the framework makes by itself, taken for an operation so that turnlog makes no second one for the call.
 
 What the framework says on it stands, turnlog adds what is missing. It ends when the framework ends it; while the framework's
-code is still running for the call, that waits for the end of the step, when it is known what the call returned.
+code is still running for the call, that waits for the end of the step, when it is known what the call returned. The span of
+another instrumentation, which cannot know when our hook has read the call to its end, waits for that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from opentelemetry.trace import Span
 
 from turnlog import semconv
 from turnlog.instrument.late import end
-from turnlog.operation import Content, Operation, adopt, error_type
+from turnlog.operation import Content, Operation, accompany, adopt, error_type, unwrapped
 from turnlog.span_attributes import attributes_of
 
 
@@ -26,39 +27,85 @@ class _Run(Protocol):
 
 
 class Adopted(Operation):
-    __slots__ = ("_end", "_over", "run")
+    __slots__ = ("_done", "_end", "_over", "_said", "run", "waits")
 
-    def __init__(self, span: Span, content: Content) -> None:
+    def __init__(self, span: Span, content: Content, waits: bool = False) -> None:
         super().__init__(span, content)
         self.run: _Run | None = None
+        self.waits = waits
+        self._done = 0
         self._over: int | None = None
+        self._said: dict[str, Any] = {}
         self._end = span.end
         span.end = self._framework_ends  # type: ignore[method-assign]
+        span._turnlog = self  # type: ignore[attr-defined]
 
     @classmethod
-    def take(cls, span: Span, attributes: Mapping[str, Any], content: Content) -> Adopted | None:
-        """Adopt a span that somebody else has started for the operation; not one whose spans do not come to us."""
-        return cls(span, content) if adopt(span, attributes, content) else None
+    def take(cls, span: Span, attributes: Mapping[str, Any], content: Content, waits: bool = False) -> Adopted | None:
+        """Adopt a span that somebody else has started for the operation; not one whose spans do not come to us. One that
+        `waits` ends when both it and the operation are told to."""
+        if not adopt(span, attributes, content):
+            return None
+        taken = cls(span, content, waits)
+        taken._said = {key: value for key, value in attributes.items() if value is not None}
+        return taken
+
+    def stand_for(self, span: Any) -> None:
+        """One more span of somebody else is about this call."""
+        accompany(span, self.span)  # type: ignore[arg-type]
+        span._turnlog = self
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
+        attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
+        if self.waits and semconv.ERROR_TYPE in attributes:
+            self.content[semconv.ERROR_TYPE] = attributes[semconv.ERROR_TYPE]
+        self._said.update(attributes)
         known = attributes_of(self.span) if isinstance(self.span, ReadableSpan) else {}
-        super().set({key: value for key, value in (attributes or {}).items() if key not in known}, content)
+        super().set({key: value for key, value in attributes.items() if key not in known}, content)
 
     def fail(self, error: BaseException) -> None:
         """The status is the framework's to set: for some, a call that was cancelled has not failed."""
         self.set({semconv.ERROR_TYPE: error_type(error)}, {semconv.EXCEPTION_MESSAGE: str(error)})
 
     def end(self, end_ns: int | None = None) -> None:
+        self._done = self._done or time.time_ns()
         if self._over is not None and not self._ended:
             self._ended = True
             self.run = None
-            vars(self.span).pop("end", None)
+            for name in ("end", "_turnlog"):
+                vars(self.span).pop(name, None)
+            if self.waits:
+                self._conclude()
             self._end(self._over)
 
+    def give_up(self) -> None:
+        """The call is over and its instrumentation will not hear of it: end the span in its place."""
+        if not self._ended:
+            self._over = self._over or time.time_ns()
+            end(self)
+            self.span.end = self._framework_ends  # type: ignore[method-assign]
+
+    def __del__(self) -> None:
+        """Whoever forgets a span has not ended it."""
+        if self.waits and self._done and not self._ended:
+            self._over = self._done
+            end(self)
+
+    def _conclude(self) -> None:
+        """What our hook saw is what the commit says. A span that is full has lost what was said on it first."""
+        self.content.setdefault(semconv.ERROR_TYPE, "")
+        known = attributes_of(self.span)  # type: ignore[arg-type]
+        self.span.set_attributes({key: value for key, value in self._said.items() if key not in known})
+
     def _framework_ends(self, end_time: int | None = None) -> None:
+        if self._ended:
+            return
         self._over = end_time or time.time_ns()
         run = self.run
-        if run is None or not run.stepping:
+        if self.waits:
+            if self._done:
+                end(self)
+        elif run is None or not run.stepping:
             if run is not None:
                 run.finish()
             end(self)
@@ -66,5 +113,5 @@ class Adopted(Operation):
 
 def adopted(span: Any) -> Adopted | None:
     """The operation that a framework's span was taken for, if it was."""
-    found = getattr(getattr(span, "end", None), "__self__", None)
+    found = getattr(unwrapped(span), "_turnlog", None)
     return found if isinstance(found, Adopted) else None

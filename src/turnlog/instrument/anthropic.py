@@ -110,6 +110,11 @@ ANTHROPIC = Framework(
     requires="anthropic >= 0.84, < 3",
     records="messages; sync, async, streaming, raw and parsed forms; on the SDK's own spans where it makes them; "
     "its tool runner, since 1.14",
+    scopes=(
+        "openinference.instrumentation.anthropic",
+        "opentelemetry.instrumentation.anthropic",
+        "opentelemetry.instrumentation.genai.anthropic",
+    ),
     hooks=tuple(
         Hook(
             f"anthropic._base_client:{client}._request|request",

@@ -15,21 +15,23 @@ from typing import Any, NamedTuple, Protocol
 
 from opentelemetry import context as otel
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, get_current_span, set_span_in_context
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, TracerProvider, get_current_span
 
 from turnlog import semconv
-from turnlog.foreign import operation_of
-from turnlog.instrument.adopted import Adopted
+from turnlog.foreign import is_instrumentation, operation_of
+from turnlog.instrument.adopted import Adopted, adopted
 from turnlog.instrument.late import end, end_late
-from turnlog.operation import Operation, awaited
+from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, unwrapped
 from turnlog.semconv import GenAiOperation
 from turnlog.span_attributes import attributes_of
+from turnlog.unsampled import in_context
 
 _log = logging.getLogger("turnlog")
 _OWNER = otel.create_key("turnlog-owner")
+_TOOL = otel.create_key("turnlog-tool")
 _SUPPRESSED = (otel._SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
 _MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
+_TOOL_CALLS = {GenAiOperation.EXECUTE_TOOL.value}
 _LENT = (semconv.SERVER_ADDRESS, semconv.SERVER_PORT)
 
 
@@ -74,32 +76,53 @@ class Hook:
 
     A target may end in several names, `Client._request|request`: the first that this version of the framework has.
     Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that
-    streams on after the call has returned, and says whether it did. Without an operation the call is a commit by itself, and
-    `at_start` says which.
+    streams on after the call has returned, and says whether it did. `at_error` says what a failure is, where its type does not
+    tell. Without an operation the call is a commit by itself, and `at_start` says which.
     """
 
     target: str
     operation: GenAiOperation | None
     at_start: Callable[[Call], Start | None] | None = None
     at_end: Callable[[Call, Any], Facts] | None = None
+    at_error: Callable[[Call, BaseException], Facts | None] | None = None
     collect: Callable[[Call], Collector] | None = None
     follow: Callable[[Run, Any], bool] | None = None
+
+
+def scope_of(framework: str) -> str:
+    """The scope of the spans that turnlog makes for a framework."""
+    return f"{SCOPE}.{framework}"
 
 
 class Account:
     """What one framework's hooks share: where spans go, how many calls were seen, what was complained about."""
 
-    def __init__(self, framework: str) -> None:
+    def __init__(self, framework: str, scopes: tuple[str, ...] = ()) -> None:
         self.framework = framework
-        self.tracer: Tracer | None = None
+        self.scopes = scopes
         self.calls = 0
+        self._tracer: Tracer | None = None
         self._complaints: set[str] = set()
 
-    def start(self, start: Start, parent: Context | None = None) -> Operation:
-        """The operation, on the span that another instrumentation has started for it if there is one."""
-        if (found := _standing_for(start)) is not None:
+    @property
+    def tracer(self) -> Tracer:
+        return self._tracer or default_tracer(self._scope)
+
+    def use(self, provider: TracerProvider | None) -> None:
+        """Where its spans go; None is whatever provider is in force."""
+        self._tracer = provider.get_tracer(self._scope, schema_url=semconv.SCHEMA_URL) if provider else None
+
+    @property
+    def _scope(self) -> str:
+        return scope_of(self.framework)
+
+    def start(self, start: Start, parent: Context | None = None, start_ns: int | None = None) -> Operation:
+        """The operation, on the span that another instrumentation has started for it if there is one; a commit has none."""
+        is_operation = semconv.GEN_AI_OPERATION_NAME in start.attributes
+        if is_operation and (found := _standing_for(start, self.scopes)) is not None:
             return found
-        return Operation.start(start.name, start.attributes, start.content, kind=start.kind, parent=parent, tracer=self.tracer)
+        name, attributes, content = start.name, start.attributes, start.content
+        return Operation.start(name, attributes, content, kind=start.kind, parent=parent, tracer=self.tracer, start_ns=start_ns)
 
     def ask(self, place: str, function: Callable[..., Any], *args: Any, default: Any = None) -> Any:
         """Our own code on the application's path: a failure costs its answer and one log line per place."""
@@ -136,13 +159,28 @@ def is_model_call(attributes: dict[str, Any]) -> bool:
 
 def owner() -> Operation | None:
     """The model call inside which this code runs, if turnlog records it already."""
-    found = otel.get_value(_OWNER)
-    return found if isinstance(found, Operation) and found.span.is_recording() else None
+    return _inside(_OWNER, _MODEL_CALLS)
+
+
+def running_tool() -> Operation | None:
+    """The tool call inside which this code runs, if turnlog records it already."""
+    return _inside(_TOOL, _TOOL_CALLS)
+
+
+def _inside(key: str, operations: set[str]) -> Operation | None:
+    found = otel.get_value(key)
+    if isinstance(found, Operation) and found.span.is_recording():
+        return found
+    # Whose span was adopted may have put its own context, from before that, around the call.
+    taken = adopted(get_current_span())
+    return taken if taken is not None and operation_of(attributes_of(unwrapped(taken.span))) in operations else None
 
 
 def context_of(operation: Operation, name: str) -> Context:
-    """The context in which an operation's code runs. Inside a model call, whoever else sees that call steps back."""
-    context = set_span_in_context(operation.span)
+    """The context in which an operation's code runs. Inside a model call or a tool, whoever else sees that call steps back."""
+    context = in_context(operation.span)
+    if name == GenAiOperation.EXECUTE_TOOL:
+        return otel.set_value(_TOOL, operation, context)
     return otel.set_value(_OWNER, operation, context) if name in _MODEL_CALLS else context
 
 
@@ -217,6 +255,10 @@ class Run(Frame):
         self._finished = True
         if self._collector is not None:
             self._learn(self._ask(self._collector.facts))
+        if error is not None and self.hook.at_error is not None:
+            told: Facts | None = self._ask(self.hook.at_error, self.call, error)
+            self._learn(told)
+            error = error if told is None else None
         self._ask(finish_operation, self.operation, error)
 
     def _learn(self, facts: Facts | None) -> None:
@@ -294,25 +336,39 @@ def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
 
 def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | None:
     name = start.attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, hook.operation.value) if hook.operation else ""
-    outer = owner() if is_model_call(start.attributes) else None
+    outer = owner() if start.adopted is None and is_model_call(start.attributes) else None
     if outer is not None:
         outer.set({key: start.attributes.get(key) for key in _LENT})
         return None
     operation = start.adopted or account.start(start)
     run = Run(hook, account, call, operation, name)
-    if isinstance(operation, Adopted):
+    if isinstance(operation, Adopted) and not operation.waits:
         operation.run = run
     return run
 
 
-def _standing_for(start: Start) -> Adopted | None:
-    """The span around this code that another instrumentation of the same library has started for this very call."""
-    span = get_current_span()
-    if not isinstance(span, ReadableSpan) or span.instrumentation_scope is None:
-        return None
-    if not awaited[span.instrumentation_scope.name]:
-        return None
-    wanted = start.attributes.get(semconv.GEN_AI_OPERATION_NAME, "")
+def _standing_for(start: Start, scopes: tuple[str, ...]) -> Adopted | None:
+    """The span that another instrumentation of the same library has started for this very call: the current one, or, of those
+    that callbacks have started just before ours was called, the latest."""
+    wanted = str(start.attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
+    started = [span for span in claim_started() if _scope_of(span) in scopes and _is_same(span, wanted, "")]
+    here = unwrapped(get_current_span())
+    current = [here] if awaited[_scope_of(here)] and _is_same(here, wanted) else []
+    for span in (*current, *started):
+        taken = Adopted.take(span, start.attributes, start.content, waits=is_instrumentation(_scope_of(span)))
+        if taken is not None:
+            others = {_scope_of(other): other for other in reversed(started)}
+            for scope in others.keys() - {_scope_of(span)}:
+                taken.stand_for(others[scope])
+            return taken
+    return None
+
+
+def _is_same(span: Any, wanted: str, *besides: str) -> bool:
     found = operation_of(attributes_of(span))
-    same = found == wanted or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
-    return Adopted.take(span, start.attributes, start.content) if same else None
+    return found in (wanted, *besides) or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
+
+
+def _scope_of(span: Any) -> str:
+    scope = getattr(span, "instrumentation_scope", None)
+    return "" if scope is None else str(scope.name)

@@ -5,19 +5,21 @@ The framework is never imported from here. What is missing or too new costs its 
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import inspect
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import wrapt  # type: ignore[import-untyped, unused-ignore]
-from opentelemetry.trace import Tracer
+from opentelemetry.trace import TracerProvider
 
-from turnlog.instrument.calls import Account, Call, Hook
+from turnlog.instrument.calls import Account, Call, Hook, scope_of
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.late import end_late, watch_collections
 from turnlog.operation import awaited
@@ -60,7 +62,7 @@ class Framework:
 
 
 class FrameworkStatus(NamedTuple):
-    """For `turnlog doctor`: `why` says what is not hooked, and is empty when all is."""
+    """For `turnlog doctor`: `why` says what is not hooked, and is empty when all is. `scopes` are those of its spans."""
 
     framework: str
     requires: str
@@ -68,6 +70,14 @@ class FrameworkStatus(NamedTuple):
     hooked: bool
     why: str
     calls: int
+    scopes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """What the version alone says."""
+        if not self.installed:
+            return "not installed"
+        return "recorded" if _accepts(self.requires, self.installed) else "not recorded: untested version"
 
 
 class Instrumentation:
@@ -76,7 +86,7 @@ class Instrumentation:
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
         self.active = False
-        self._account = Account(framework.name)
+        self._account = Account(framework.name, framework.scopes)
         self._undo: list[Undo] = []
         self._refused = ""
         self._missing: list[str] = []
@@ -89,11 +99,11 @@ class Instrumentation:
             install = lambda extension=extension: extension.install(sys.modules[extension.module], self._account)  # noqa: E731
             self._parts.setdefault(extension.module, []).append((extension.module, install))
 
-    def apply(self, tracer: Tracer | None = None) -> None:
+    def apply(self, provider: TracerProvider | None = None) -> None:
         if self.active:
             return
         self.active = True
-        self._account.tracer = tracer
+        self._account.use(provider)
         self._missing.clear()
         watch_collections()
         for module in self._parts:
@@ -124,9 +134,15 @@ class Instrumentation:
             why = ""
         else:
             why = "not imported" if installed else "not installed"
-        return FrameworkStatus(
-            self.framework.name, self.framework.requires, installed, bool(self._undo), why, self._account.calls
-        )
+        name, requires = self.framework.name, self.framework.requires
+        scopes = (scope_of(name), *self.framework.scopes)
+        return FrameworkStatus(name, requires, installed, bool(self._undo), why, self._account.calls, scopes)
+
+    def import_all(self) -> None:
+        """Import what the hooks wait for, where it is there."""
+        for module in self._parts if _installed_version(self.framework.requires) and self._in_range() else ():
+            with suppress(ImportError):
+                importlib.import_module(module)
 
     def _imported(self, module: str) -> None:
         self._awaited.discard(module)
@@ -167,25 +183,63 @@ class Instrumentation:
         return patch(owner, name, wrapper)
 
 
+class _Patch(wrapt.FunctionWrapper):  # type: ignore[misc, unused-ignore]
+    """One of ours: a wrapper answers for what it wraps, so that only its type tells."""
+
+
 def patch(owner: Any, name: str, wrapper: Callable[..., Any]) -> Undo:
-    """Wrap an attribute of a module or class until the undo is called."""
+    """Wrap an attribute of a module or class until the undo is called.
+
+    Inside the wrappers of other instrumentations: their spans have started when our hook looks for one to adopt, and either of
+    us can be taken out without the other.
+    """
     original = inspect.getattr_static(owner, name)
     own = name in vars(owner)
+    while own and _is_foreign(original):
+        original = original.__wrapped__
     active = True
-    patched = wrapt.FunctionWrapper(original, wrapper, lambda: active)
-    setattr(owner, name, patched)
+    patched = _Patch(original, wrapper, lambda: active)
+    for holder, slot in list(_holders(owner, name, original)) if own else [(owner, name)]:
+        setattr(holder, slot, patched)
 
     def undo() -> None:
-        # Somebody who wrapped it after us holds on to our wrapper, which steps aside once inactive.
+        # Whoever wrapped it after us without a name for what is inside holds on to our wrapper, which steps aside.
         nonlocal active
         active = False
-        if vars(owner).get(name, _ABSENT) is patched:
-            if own:
-                setattr(owner, name, original)
+        for holder, slot in list(_holders(owner, name, patched)):
+            if own or holder is not owner:
+                setattr(holder, slot, original)
             else:
                 delattr(owner, name)
 
     return undo
+
+
+def _is_foreign(wrapper: Any) -> bool:
+    """Whether somebody else has wrapped a function with wrapt, as every instrumentation of OpenTelemetry does."""
+    return issubclass(type(wrapper), wrapt.FunctionWrapper) and type(wrapper) is not _Patch
+
+
+def _holders(owner: Any, name: str, held: Any) -> Iterator[tuple[Any, str]]:
+    """Where a function is held: by its class, by subclasses that have it wrapped for themselves, by wrappers around it."""
+    for each in (owner, *_subclasses(owner)):
+        holder, slot, found = each, name, vars(each).get(name, _ABSENT)
+        while found is not held and _is_foreign(found):
+            holder, slot, found = found, "__wrapped__", found.__wrapped__
+        if type(found) is wrapt.BoundFunctionWrapper:
+            # Whoever puts back what the class gave it puts back a wrapper bound to nothing, even one that we have undone.
+            found = found._self_parent
+        while found is not held and type(found) is _Patch and not found._self_enabled():
+            found = found.__wrapped__
+        if found is held:
+            yield holder, slot
+
+
+def _subclasses(owner: Any) -> Iterator[type]:
+    children: list[type] = type.__subclasses__(owner) if isinstance(owner, type) else []
+    for each in children:
+        yield each
+        yield from _subclasses(each)
 
 
 def _resolve(target: str) -> tuple[Any, str]:

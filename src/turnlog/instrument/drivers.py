@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from functools import partial
 from typing import Any
 
+import wrapt  # type: ignore[import-untyped, unused-ignore]
+
 from turnlog.instrument.calls import Account, Call, Frame, Hook, Run, begin
 
 Driver = Callable[[Hook, Account, Callable[..., Any], Call], Any]
@@ -50,10 +52,10 @@ async def complete_async(frame: Frame, function: Callable[..., Any], /, *args: A
 
 
 def _drive_generator(hook: Hook, account: Account, wrapped: Callable[..., Any], call: Call) -> Any:
-    return _generate(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
+    return generate(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
 
 
-def _generate(start: Callable[[], Frame | None], generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def generate(start: Callable[[], Frame | None], generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     frame = start() or Frame()
     step = partial(generator.send, None)
     while True:
@@ -85,38 +87,69 @@ def _generate(start: Callable[[], Frame | None], generator: Generator[Any, Any, 
 
 
 def _drive_async_generator(hook: Hook, account: Account, wrapped: Callable[..., Any], call: Call) -> Any:
-    return _generate_async(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
+    return generate_async(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
 
 
-async def _generate_async(start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    frame = start() or Frame()
-    step: Awaitable[Any] = generator.asend(None)
-    while True:
+class AsyncSteps(wrapt.ObjectProxy):  # type: ignore[misc, unused-ignore]
+    """Stands in for the framework's async generator.
+
+    Not a generator around it: when both are collected at once, the event loop closes both, and the inner one twice.
+    """
+
+    def __init__(self, start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]) -> None:
+        super().__init__(generator)
+        self._self_start = start
+        self._self_frame: Frame | None = None
+
+    def __aiter__(self) -> AsyncSteps:
+        return self
+
+    def __del__(self) -> None:
+        # An adopted operation holds on to its frame, which is then not collected with this.
+        if self._self_frame is not None:
+            self._self_frame.finish()
+
+    async def __anext__(self) -> Any:
+        return await self.asend(None)
+
+    async def asend(self, value: Any) -> Any:
+        return await self._self_step(self.__wrapped__.asend, value)
+
+    async def athrow(self, *error: Any) -> Any:
+        return await self._self_step(self.__wrapped__.athrow, *error)
+
+    async def aclose(self) -> None:
+        frame = self._self_frame
+        if frame is None:
+            await self.__wrapped__.aclose()
+            return
         try:
             with frame:
-                item = await step
+                await self.__wrapped__.aclose()
+        except BaseException as error:
+            frame.finish(error)
+            raise
+        frame.finish()
+
+    async def _self_step(self, step: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        frame = self._self_frame
+        if frame is None:
+            frame = self._self_frame = self._self_start() or Frame()
+        try:
+            with frame:
+                item = await step(*args)
         except StopAsyncIteration:
             frame.finish()
-            return
+            raise
         except BaseException as error:
             frame.finish(error)
             raise
         frame.saw(item)
-        try:
-            sent = yield item
-        except GeneratorExit as left:
-            try:
-                with frame:
-                    await generator.aclose()
-            except BaseException as error:
-                frame.finish(error)
-                raise
-            frame.finish(left)
-            raise
-        except BaseException as thrown:  # noqa: BLE001 - thrown into the framework's generator, not caught
-            step = generator.athrow(thrown)
-        else:
-            step = generator.asend(sent)
+        return item
+
+
+def generate_async(start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]) -> AsyncSteps:
+    return AsyncSteps(start, generator)
 
 
 def driver_for(function: Any) -> Driver:

@@ -223,11 +223,28 @@ def _install(tracers: ModuleType, account: Account) -> Undo:
     return remove
 
 
+def _in_line(name: str) -> Callable[[ModuleType, Account], Undo]:
+    """Another instrumentation's handler, called before ours in async code too: else its spans start on a thread pool, when
+    ours have started."""
+
+    def install(module: ModuleType, account: Account) -> Undo:
+        handler = getattr(module, name)
+        handler.run_inline = True
+        return lambda: delattr(handler, "run_inline")
+
+    return install
+
+
 LANGCHAIN = Framework(
     "langchain",
     title="LangChain",
     requires="langchain-core >= 1.4, < 2",
     records="chat models and tools; sync, async, streaming",
+    scopes=(
+        "openinference.instrumentation.langchain",
+        "opentelemetry.instrumentation.langchain",
+        "opentelemetry.instrumentation.genai.langchain",
+    ),
     hooks=(
         *(
             Hook(f"langchain_core.language_models.chat_models:BaseChatModel.{method}", GenAiOperation.CHAT)
@@ -235,5 +252,11 @@ LANGCHAIN = Framework(
         ),
         *(Hook(f"langchain_core.tools.base:BaseTool.{name}", GenAiOperation.EXECUTE_TOOL) for name in ("run", "arun")),
     ),
-    extensions=(Extension("langchain_core.tracers.context", _install),),
+    extensions=(
+        Extension("langchain_core.tracers.context", _install),
+        Extension("openinference.instrumentation.langchain._tracer", _in_line("OpenInferenceTracer")),
+        Extension(
+            "opentelemetry.instrumentation.genai.langchain.callback_handler", _in_line("OpenTelemetryLangChainCallbackHandler")
+        ),
+    ),
 )

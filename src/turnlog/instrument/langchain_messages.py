@@ -94,12 +94,15 @@ def chat_facts(response: Any) -> Facts | None:
 
 
 def tool_facts(output: Any) -> Facts:
-    update = getattr(output, "__dict__", {}).get("update")
-    if isinstance(update, Mapping):
-        results = [each for each in update.get("messages") or () if getattr(each, "type", "") == "tool"]
-        output = results[-1] if results else update
     if getattr(output, "type", None) != "tool":
-        return Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: output})
+        # A tool may answer by a Command that updates the graph's state.
+        update = getattr(output, "update", None)
+        if not isinstance(update, Mapping):
+            return Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: output})
+        results = [each for each in update.get("messages") or () if getattr(each, "type", "") == "tool"]
+        if not results:
+            return Facts({}, {semconv.GEN_AI_TOOL_CALL_RESULT: dict(update)})
+        output = results[-1]
     content = {semconv.GEN_AI_TOOL_CALL_RESULT: output.content}
     if output.status != "error":
         return Facts({}, content)

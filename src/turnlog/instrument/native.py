@@ -9,12 +9,12 @@ from opentelemetry.trace import NonRecordingSpan, Span, Tracer
 
 from turnlog.instrument.adopted import Adopted
 from turnlog.instrument.calls import Account, Start, is_model_call, owner, suppressed
-from turnlog.operation import default_tracer, lent
+from turnlog.operation import claim_started, lent
 
 
 def start_native(account: Account, tracer: Tracer, start: Start, make: Callable[[], Span | None]) -> Span | None:
     """Let the framework make its span with `tracer`, and adopt it with what is known of the operation."""
-    if suppressed() or not _meet(tracer, account.tracer or default_tracer()):
+    if suppressed() or not meet(tracer, account.tracer):
         return make()
     outer = owner() if is_model_call(start.attributes) else None
     if outer is not None:
@@ -23,15 +23,19 @@ def start_native(account: Account, tracer: Tracer, start: Start, make: Callable[
     with lent(start.content):
         span = make()
     if span is not None and span.is_recording():
-        account.ask("adopting a span", _adopt, span, start)
+        account.ask("adopting a span", _adopt, span, start, account.scopes)
     return span
 
 
-def _adopt(span: Span, start: Start) -> None:
-    Adopted(span, start.content).set(start.attributes)
+def _adopt(span: Span, start: Start, scopes: tuple[str, ...]) -> None:
+    native = Adopted(span, start.content)
+    native.set(start.attributes)
+    for other in claim_started():
+        if other.instrumentation_scope is not None and other.instrumentation_scope.name in scopes:
+            native.stand_for(other)
 
 
-def _meet(one: Tracer, other: Tracer) -> bool:
+def meet(one: Tracer, other: Tracer) -> bool:
     """Whether the spans of two tracers come to the same processor."""
     first, second = (getattr(getattr(tracer, "_tracer", tracer), "span_processor", None) for tracer in (one, other))
     if first is None or second is None:

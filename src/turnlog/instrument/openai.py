@@ -1,6 +1,7 @@
 """The OpenAI SDK: every call form ends in one method per client, `(Sync|Async)APIClient.request`.
 
-Read here: chat completions, responses and embeddings, whole, streamed or raw. Websockets do not pass this way.
+Read here: chat completions, responses, their compaction, and embeddings, whole, streamed or raw. Websockets do not pass
+this way.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from turnlog.instrument.openai_messages import (
     ResponseStream,
     chat_facts,
     chat_message,
+    compaction_facts,
     item_message,
     response_facts,
 )
@@ -28,6 +30,7 @@ from turnlog.semconv import GenAiOperation
 _ROUTES = {
     "/chat/completions": GenAiOperation.CHAT,
     "/responses": GenAiOperation.CHAT,
+    "/responses/compact": GenAiOperation.CHAT,
     "/embeddings": GenAiOperation.EMBEDDINGS,
 }
 _REQUEST: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -64,6 +67,8 @@ def _start(call: Call) -> Start | None:
     conversation = conversation.get("id") if isinstance(conversation, dict) else conversation
     if isinstance(conversation, str):
         attributes[semconv.GEN_AI_CONVERSATION_ID] = conversation
+    if options.url == "/responses/compact":
+        attributes[semconv.GEN_AI_CONVERSATION_COMPACTED] = True
     url = call.instance.base_url
     attributes[semconv.SERVER_ADDRESS] = url.host
     attributes[semconv.SERVER_PORT] = url.port or (443 if url.scheme == "https" else 80)
@@ -74,7 +79,7 @@ def _content(url: str, body: dict[str, Any]) -> dict[str, Any]:
     if url == "/chat/completions":
         return {semconv.GEN_AI_INPUT_MESSAGES: Messages(body.get("messages") or [], chat_message)}
     content: dict[str, Any] = {}
-    if url == "/responses":
+    if url.startswith("/responses"):
         given = body.get("input") or []
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         follows = isinstance(body.get("previous_response_id"), str) or isinstance(body.get("conversation"), str | dict)
@@ -87,6 +92,8 @@ def _content(url: str, body: dict[str, Any]) -> dict[str, Any]:
 def _end(call: Call, result: Any) -> Facts:
     if hasattr(result, "choices"):
         return chat_facts(result)
+    if getattr(result, "object", "") == "response.compaction":
+        return compaction_facts(result)
     return response_facts(result) if hasattr(result, "output") else _embeddings(result)
 
 
@@ -106,7 +113,12 @@ OPENAI = Framework(
     "openai",
     title="OpenAI",
     requires="openai >= 2.26, < 4",
-    records="chat completions and responses; sync, async, streaming, raw and parsed forms",
+    records="chat completions, responses and their compaction; sync, async, streaming, raw and parsed forms",
+    scopes=(
+        "openinference.instrumentation.openai",
+        "opentelemetry.instrumentation.openai.v1",
+        "opentelemetry.instrumentation.genai.openai",
+    ),
     hooks=tuple(
         Hook(
             f"openai._base_client:{client}.request",

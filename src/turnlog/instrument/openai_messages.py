@@ -12,6 +12,13 @@ from turnlog.instrument.calls import Facts
 Part = dict[str, Any]
 
 _ROLES = {"developer": "system", "function": "tool"}
+# Tools that the model knows by itself and that the application runs: what each is called, and where its arguments are.
+_LOCAL_CALLS = {
+    "shell_call": ("shell", "action"),
+    "local_shell_call": ("local_shell", "action"),
+    "apply_patch_call": ("apply_patch", "operation"),
+    "computer_call": ("computer", "action"),
+}
 
 
 def chat_message(raw: Any) -> Mapping[str, Any]:
@@ -47,14 +54,29 @@ def chat_facts(completion: Any) -> Facts:
     return _facts(completion.id, completion.model, _chat_usage(completion.usage), messages)
 
 
+def items_facts(items: Any, response_id: str | None, usage: Any) -> Facts:
+    """A response of which only this much is known."""
+    return _facts(response_id, None, _response_usage(usage), [_answer(_output_parts(items), None)])
+
+
+def compaction_facts(response: Any) -> Facts:
+    """Of what it gives back only the compaction is new: it repeats what users said."""
+    return items_facts([item for item in response.output if item.type == "compaction"], response.id, response.usage)
+
+
 def response_facts(response: Any) -> Facts:
-    parts = [part for item in response.output for part in _item_parts(item.model_dump(exclude_none=True))]
+    parts = _output_parts(response.output)
     reason = getattr(response.incomplete_details, "reason", None) or response.status
     facts = _facts(response.id, response.model, _response_usage(response.usage), [_answer(parts, reason)])
     if response.error is None:
         return facts
     content = {**facts.content, semconv.EXCEPTION_MESSAGE: response.error.message}
     return Facts(facts.attributes, content, str(response.error.code))
+
+
+def _output_parts(items: Any) -> list[Part]:
+    plain = (item if isinstance(item, Mapping) else item.model_dump(exclude_none=True) for item in items)
+    return [part for item in plain for part in _item_parts(item)]
 
 
 class ChatStream:
@@ -130,18 +152,23 @@ class ResponseStream:
                 self._ended = event.response
 
     def facts(self) -> Facts:
-        if self._ended is not None:
+        # Some servers send items, and then a last event that has none.
+        if self._ended is not None and (self._ended.output or not self._parts):
             return response_facts(self._ended)
         parts = [*self._parts, *_text_parts("".join(self._text), "".join(self._reasoning))]
-        started = self._started
-        return _facts(getattr(started, "id", None), getattr(started, "model", None), {}, [_answer(parts, None)])
+        known = self._ended or self._started
+        usage = _response_usage(getattr(known, "usage", None))
+        reason = getattr(self._ended, "status", None)
+        return _facts(getattr(known, "id", None), getattr(known, "model", None), usage, [_answer(parts, reason)])
 
 
 def _facts(response_id: str | None, model: str | None, usage: dict[str, Any], messages: list[dict[str, Any]]) -> Facts:
+    compacted = any(part["type"] == "compaction" for message in messages for part in message["parts"])
     attributes = {
         semconv.GEN_AI_RESPONSE_ID: response_id or None,
         semconv.GEN_AI_RESPONSE_MODEL: model or None,
         semconv.GEN_AI_RESPONSE_FINISH_REASONS: [m["finish_reason"] for m in messages if "finish_reason" in m] or None,
+        semconv.GEN_AI_CONVERSATION_COMPACTED: compacted or None,
         **usage,
     }
     return Facts(attributes, {semconv.GEN_AI_OUTPUT_MESSAGES: messages})
@@ -206,6 +233,12 @@ def _item_parts(item: Mapping[str, Any]) -> list[Part]:
             return _text_parts(None, "\n".join(texts))
         case "function_call" | "custom_tool_call":
             return [_call(item.get("call_id"), item.get("name"), item.get("arguments", item.get("input")))]
+        case "compaction":
+            # Without its id, which does not have to be sent back.
+            return [{"type": "compaction", "content": item.get("encrypted_content")}]
+        case kind if kind in _LOCAL_CALLS:
+            name, arguments = _LOCAL_CALLS[kind]
+            return [_call(item.get("call_id"), name, item.get(arguments, item.get("actions")))]
         case _:
             return [dict(item)]
 

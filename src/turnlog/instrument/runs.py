@@ -15,8 +15,9 @@ from uuid import UUID
 from opentelemetry.context import Context
 from opentelemetry.trace import get_current_span, set_span_in_context
 
+from turnlog.instrument.adopted import Adopted
 from turnlog.instrument.calls import Account, Facts, Scope, Start, finish_operation, learn
-from turnlog.operation import Operation
+from turnlog.operation import Operation, claim_started
 
 _MOST_OPEN = 10_000
 
@@ -52,9 +53,11 @@ class Runs:
         operation = self._account.start(start, above.parent_context() if above else None)
         self._add(run_id, OpenRun(run_id, operation, start.attributes, above), above)
         if scope is not None:
-            scope.hold(operation, partial(self.leave, run_id))
+            scope.hold(operation, partial(self._abandon, run_id))
 
     def join(self, run_id: UUID, above: OpenRun) -> None:
+        # What others have started for a run that is nothing to us is not the next run's.
+        claim_started()
         self._add(run_id, above, above)
 
     def leave(self, run_id: UUID, error: BaseException | None = None, facts: Callable[[], Facts | None] | None = None) -> None:
@@ -67,11 +70,18 @@ class Runs:
         if run.above is not None:
             run.above.inside.discard(run_id)
         for inner in list(run.inside):
-            self.leave(inner, error)
+            self._abandon(inner, error)
         found = self._account.ask("reading a result", facts) if facts is not None else None
         if found is not None:
             self._account.ask("recording a result", learn, run.operation, found)
         self._account.ask("ending a span", finish_operation, run.operation, error)
+
+    def _abandon(self, run_id: UUID, error: BaseException | None = None) -> None:
+        """The run is over without an end callback: others have not been told either."""
+        run = self._open.get(run_id)
+        self.leave(run_id, error)
+        if run is not None and run.run_id == run_id and isinstance(run.operation, Adopted):
+            self._account.ask("ending a span", run.operation.give_up)
 
     def leave_all(self) -> None:
         for run_id in list(self._open):

@@ -43,7 +43,7 @@ def _follow_raw(run: Run, raw: Any, streamed: bool) -> None:
 
 
 def _finish_when_closed(run: Run, response: Any) -> None:
-    # Whoever makes a span by itself knows by itself when its body is over.
-    if not isinstance(run.operation, Adopted):
+    # An SDK that makes a span by itself knows by itself when its body is over.
+    if not isinstance(run.operation, Adopted) or run.operation.waits:
         for method in ("close", "aclose"):
             finish_when(run, response, method)

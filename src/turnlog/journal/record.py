@@ -12,6 +12,7 @@ from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_tra
 
 from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy, as_text, dump_json, redact
+from turnlog.foreign import is_content
 from turnlog.settings import Capture
 from turnlog.span_attributes import attributes_of
 
@@ -63,8 +64,9 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy, said: Colle
     for key, value in attributes_of(span).items():
         if key in said:
             continue
-        if key in _TEXTS and type(value) is str:
-            row[_TEXTS[key]] = value
+        name = _TEXTS.get(key)
+        if name is not None and type(value) is str:
+            row[name] = value
         elif key in _OTHERS and (typed := _typed(value, _OTHERS[key].type)) is not None:
             row[_OTHERS[key].name] = typed
         elif key in _HARMLESS:
@@ -105,13 +107,20 @@ def _screened(key: str, value: Any, policy: ContentPolicy) -> Any:
         return value
     if key in _CONTENT:
         return _content(value, policy) or None
+    if is_content(key):
+        # Said by an instrumentation beside us, often message by message: a summary of each would be the whole.
+        return redact(as_text(value)[:ROW_LIMIT]) if _keeps_content(policy) else None
     return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else _without_secrets(value)
 
 
 def _content(value: Any, policy: ContentPolicy) -> str:
-    if policy.capture is Capture.FULL or policy.on_spans:
+    if _keeps_content(policy):
         return redact(as_text(value)[:ROW_LIMIT])
     return policy.summary(value)
+
+
+def _keeps_content(policy: ContentPolicy) -> bool:
+    return policy.capture is Capture.FULL or policy.on_spans
 
 
 def _without_secrets(value: Any) -> Any:

@@ -50,6 +50,10 @@ class JournalWriter:
         self._lost_unsaid = 0
 
     @property
+    def directory(self) -> Path:
+        return self._settings.directory
+
+    @property
     def process(self) -> Process:
         if self._process is None:
             self._process = current_process()

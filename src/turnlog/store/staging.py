@@ -113,11 +113,10 @@ def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
         db.execute(f"create or replace temp view known_{table} as {everywhere}")
     if db.execute("select 1 from raw.processes where gone and process_id in (select process_id from staged)").fetchall():
         db.execute(schema.sql("revive.sql"))
-    lifecycle = db.execute("select 1 from staged where commit_kind = 'lifecycle' limit 1").fetchall()
-    if lifecycle:
+    if db.execute("select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' limit 1").fetchall():
         db.execute(schema.sql("place_lifecycle.sql"))
     db.execute(schema.sql("load.sql"))
-    if lifecycle:
+    if db.execute("select 1 from staged where commit_kind = 'lifecycle' limit 1").fetchall():
         db.execute(schema.sql("load_lifecycle.sql"))
 
 

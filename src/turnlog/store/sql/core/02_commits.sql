@@ -40,7 +40,10 @@ select
     s.attempt as attempt,
     s.lifecycle_state as lifecycle_state,
     s.pause_reason as pause_reason,
-    s.pinned as pinned
+    s.pinned as pinned,
+    s.checkpoint_id as checkpoint_id,
+    s.checkpoint_parent as checkpoint_parent,
+    s.checkpoint_source as checkpoint_source
 from span_rows as s
 left join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
 where s.commit_kind <> ''

@@ -98,7 +98,8 @@ select
     max(greatest(start_ns, end_ns))
 from arrived
 where turn_id <> ''
-  -- A word about the lifecycle is said in or after a turn and is no work of it.
+  -- A word about the lifecycle is said in or after a turn and is no work of it; so is an edit of a framework's state.
+  and commit_kind <> 'state'
   and lifecycle_state = ''
   and pinned = ''
 group by session_key, turn_id

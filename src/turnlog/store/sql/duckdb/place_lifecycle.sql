@@ -1,4 +1,4 @@
--- Lifecycle commits that were made outside every turn (from the command line, from a process that ran no turn) get the session's turn
+-- Lifecycle and state commits that were made outside every turn (from the command line, from a process that ran no turn) get the session's turn
 -- of that time. Before the first turn there is none.
 update staged
 set turn_id = p.turn_id
@@ -14,7 +14,7 @@ from (
             min(k.first_ns) as began_ns
         from known_turns as k
         join known_sessions as x using (session_key)
-        where x.session_id in (select session_id from staged where commit_kind = 'lifecycle' and turn_id = '')
+        where x.session_id in (select session_id from staged where commit_kind in ('lifecycle', 'state') and turn_id = '')
         group by x.session_id, k.turn_id
         union all
         select
@@ -25,7 +25,7 @@ from (
         where turn_id <> ''
         group by session_id, turn_id
     ) as t using (session_id)
-    where s.commit_kind = 'lifecycle'
+    where s.commit_kind in ('lifecycle', 'state')
       and s.turn_id = ''
       and t.began_ns <= s.start_ns
     group by s.commit_id
