@@ -39,8 +39,8 @@ _VALUE = r"""(?:(?<=\\["'])[^"'\\]++|(?<=")(?:[^"\\]++|\\.)++|(?<=')(?:[^'\\]++|
 # escape of JSON text, a percent code, a terminal colour.
 _BEGIN = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=\[\dm)|(?<=\[\d\dm))"
 # kind, a character without which none of it is there, what else the lower-cased text must hold for the pattern to be worth
-# running (2 ms become 5 µs for 4 kB), pattern. Every pattern is linear: a run of characters is tried from its beginning only, or
-# is bounded.
+# running (2 ms become 5 µs for 4 kB), pattern.
+# Every pattern is linear: a run of characters is tried from its beginning only, or is bounded.
 _SECRETS: tuple[tuple[str, str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
     (kind, needs, markers, re.compile(pattern))
     for kind, needs, markers, pattern in (

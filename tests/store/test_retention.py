@@ -91,7 +91,7 @@ def everything(settings: Settings, *sessions: str) -> dict[str, list[tuple[Any, 
     found = {}
     with Store(settings).reading() as db:
         for question in questions():
-            if question.kind == "view" and question.name not in ("losses", "totals"):
+            if question.kind == "view" and question.name not in ("losses", "scopes", "totals"):
                 found[question.name] = db.execute(
                     f"select * from {question.name} where list_contains(?, session_id) order by all", [list(sessions)]
                 ).fetchall()
