@@ -14,8 +14,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,6 +42,7 @@ def main() -> int:
     parser.add_argument("extras", nargs="*", help="extras of the project; without any, every framework")
     parser.add_argument("--oldest", action="store_true", help="pin every requirement to its lower bound")
     parser.add_argument("--keep", type=Path, help="where to make the environments, to use them again")
+    parser.add_argument("--jobs", type=int, default=1, help="how many to run at once")
     parser.add_argument("--bounds", action="store_true", help="only print the lower bounds, as pip's constraints")
     options = parser.parse_args()
     if options.bounds:
@@ -48,13 +51,19 @@ def main() -> int:
     wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test", *IN_THE_MAIN_ONE)]
     groups = [(name,) for name in wanted] if options.oldest else together(wanted)
     failed = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for group in groups:
-            print(f"\n== {' '.join(group)}, {'oldest' if options.oldest else 'newest'}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.jobs) as pool:
+
+        def test(group: tuple[str, ...]) -> tuple[tuple[str, ...], float, str, bool]:
+            began = time.monotonic()
             name = "-".join(group) + ("-oldest" if options.oldest else "")
-            if not passes((options.keep or Path(scratch)) / name, group, options.oldest):
-                failed.append(name)
-    print(f"\nfailed: {' '.join(failed)}" if failed else "\nall passed")
+            printed, passed = run_tests((options.keep or Path(scratch)) / name, group, options.oldest)
+            return group, time.monotonic() - began, printed, passed
+
+        for group, seconds, printed, passed in pool.map(test, groups):
+            which = "oldest" if options.oldest else "newest"
+            print(f"\n== {' '.join(group)}, {which}, {seconds:.0f} s\n{printed}", flush=True)
+            failed += [] if passed else [" ".join(group)]
+    print(f"\nfailed: {', '.join(failed)}" if failed else "\nall passed")
     return bool(failed)
 
 
@@ -64,7 +73,8 @@ def together(wanted: list[str]) -> list[tuple[str, ...]]:
     return [group for group in (*shared, *alone) if group]
 
 
-def passes(folder: Path, group: tuple[str, ...], oldest: bool) -> bool:
+def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, bool]:
+    """What was printed, and whether all passed."""
     if not (folder / "bin").exists():
         venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
@@ -72,16 +82,18 @@ def passes(folder: Path, group: tuple[str, ...], oldest: bool) -> bool:
     constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(group)) if oldest else "")
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
-    words = [name.removesuffix("-test").replace("-", "_") for name in group]
-    tests = [ROOT / "tests" / folder / f"test_{word}.py" for word in words for folder in ("instrument", "frameworks")]
-    conformance = [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in ("conformance", "counted_once")]
-    return all(
-        subprocess.run(command, cwd=ROOT, check=False).returncode == 0
-        for command in (
-            [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],
-            [python, "-m", "pytest", "-rs", *(test for test in tests if test.exists()), *conformance],
-        )
-    )
+    tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
+    tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in ("beside", "conformance", "counted_once")]
+    printed = ""
+    for command in (
+        [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],
+        [python, "-m", "pytest", *(test for test in tests if test.exists())],
+    ):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        printed += done.stdout
+        if done.returncode:
+            return printed, False
+    return printed, True
 
 
 def lower_bounds(group: tuple[str, ...]) -> list[str]:
