@@ -17,6 +17,7 @@ import tempfile
 import time
 import tomllib
 import venv
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def main() -> int:
     parser.add_argument("--bounds", action="store_true", help="only print the lower bounds, as pip's constraints")
     options = parser.parse_args()
     if options.bounds:
-        print(*lower_bounds(tuple(options.extras)), sep="\n")
+        print(*lower_bounds(PROJECT["dependencies"]), *lower_bounds(requirements(options.extras)), sep="\n")
         return 0
     wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test", *IN_THE_MAIN_ONE)]
     groups = [(name,) for name in wanted] if options.oldest else together(wanted)
@@ -79,7 +80,7 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
         venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     constraints = folder / "constraints.txt"
-    constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(group)) if oldest else "")
+    constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(requirements(group))) if oldest else "")
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
@@ -96,9 +97,12 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
     return printed, True
 
 
-def lower_bounds(group: tuple[str, ...]) -> list[str]:
+def requirements(extras: Iterable[str]) -> list[str]:
+    return [requirement for name in extras for requirement in EXTRAS[name]]
+
+
+def lower_bounds(wanted: Iterable[str]) -> list[str]:
     """The least version of every requirement that has one."""
-    wanted = [*PROJECT["dependencies"], *(requirement for name in group for requirement in EXTRAS[name])]
     pins = (re.match(r"([\w-]+)(?:\[[\w,]+\])? >= ([\w.]+), <", requirement) for requirement in wanted)
     return [f"{pin[1]}=={pin[2]}" for pin in pins if pin]
 

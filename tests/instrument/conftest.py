@@ -10,6 +10,8 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from instrument.recorder import Recorder
+from recording import Recording
+from turnlog.demo.scripted_model import Reply, ScriptedModel
 from turnlog.instrument import instrument, uninstrument_all
 
 
@@ -34,6 +36,24 @@ def recorder(provider: TracerProvider) -> Recorder:
     recorder = Recorder()
     provider.add_span_processor(recorder)
     return recorder
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    """Answers from `model.script`, which a test fills."""
+    script: list[Reply | str] = []
+    with ScriptedModel(lambda body: script.pop(0)) as model:
+        model.script = script
+        yield model
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest, recording: Recording) -> Iterator[Recording]:
+    """The module's FRAMEWORKS, hooked as in an application: with sessions, turns and commits."""
+    instrument(*request.module.FRAMEWORKS, tracer_provider=recording.provider)
+    yield recording
+    uninstrument_all()
+    assert recording.processor.troubles == {}
 
 
 @pytest.fixture

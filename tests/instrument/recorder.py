@@ -68,6 +68,11 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, Messages) else value
 
 
+def text(role: str, content: str) -> dict[str, Any]:
+    """A message of nothing but text, as spans have it."""
+    return {"role": role, "parts": [{"type": "text", "content": content}]}
+
+
 def identities(owner: type) -> dict[str, int]:
     """What a class holds, by identity: a wrapper compares equal to what it wraps."""
     return {name: id(value) for name, value in vars(owner).items()}

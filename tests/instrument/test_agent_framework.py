@@ -30,12 +30,12 @@ from agent_framework import (
 )
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
+from instrument.state import log, stands
 from recording import Recording
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import instrument, uninstrument, uninstrument_all
-from turnlog.settings import Settings
 
 FRAMEWORKS = ("openai", "agent_framework")
 CALLING = Reply("I will add.", tool_calls=[ToolCall("add", {"a": 1, "b": 2}, "c1")], cached_tokens=3)
@@ -66,14 +66,6 @@ def remove(path: str) -> str:
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 async def client(model: ScriptedModel) -> AsyncIterator[OpenAIChatCompletionClient]:
     client = OpenAIChatCompletionClient(model="m", base_url=model.base_url, api_key="none")
     yield client
@@ -99,24 +91,6 @@ def disabled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def agent_of(client: Any, *tools: Any, name: str = "adder", **how: Any) -> Agent:
     return Agent(client=client, name=name, tools=list(tools), **how)
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
-
-
-def log(settings: Settings, session: str = "") -> list[tuple[int, str, str, str]]:
-    with queries.reading(settings) as db:
-        found = queries.log(db, queries.find_session(db, session))
-        return [(commit.turn, commit.kind, commit.tool, commit.outcome) for commit in reversed(found)]
-
-
-def stands(settings: Settings) -> tuple[str, list[tuple[str, int, str]]]:
-    """The session's status, and its open work."""
-    with queries.reading(settings) as db:
-        session = queries.find_session(db)
-        pending = [(row.status, row.turn, row.action) for row in queries.pending(db, session)]
-        return queries.session_of(db, session).status, pending
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from instrument.recorder import Recorder, Seen, identities
 from turnlog import semconv
-from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
+from turnlog.demo.scripted_model import Reply, ToolCall
 from turnlog.instrument import AnthropicInstrumentor, instrument, uninstrument
 from turnlog.instrument.anthropic_messages import message
 
@@ -38,15 +38,6 @@ needs_spans = pytest.mark.skipif(not HAS_SPANS, reason="the SDK makes spans sinc
 
 class Sum(BaseModel):
     total: int
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    """Answers from `model.script`, which a test fills."""
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
 
 
 @pytest.fixture(params=["turnlog's", pytest.param("the SDK's", marks=needs_spans)])

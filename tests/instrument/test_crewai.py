@@ -27,7 +27,7 @@ from crewai.tools import tool
 from crewai.tools.structured_tool import CrewStructuredTool
 from opentelemetry import trace
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
 from recording import Recording
 from turnlog import queries
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
@@ -60,22 +60,6 @@ def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     gc.collect()
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
-def recorded(recording: Recording) -> Iterator[Recording]:
-    instrument(*FRAMEWORKS, tracer_provider=recording.provider)
-    yield recording
-    uninstrument_all()
-    assert recording.processor.troubles == {}
-
-
 def agent(model: ScriptedModel, *tools: Any, role: str = "adder", **more: Any) -> Agent:
     llm = LLM(model="openai/gpt-4o", base_url=model.base_url, api_key="none", max_retries=0)
     return Agent(
@@ -86,10 +70,6 @@ def agent(model: ScriptedModel, *tools: Any, role: str = "adder", **more: Any) -
 def crew(*agents: Agent, **more: Any) -> Crew:
     task = Task(description="Add {a} and {b}.", expected_output="A number.", agent=agents[0])
     return Crew(agents=list(agents), tasks=[task], **more)
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
 
 
 def test_a_kickoff_is_one_tree_of_crew_agent_chat_and_tool_spans(instrumented: Recorder, model: Any) -> None:

@@ -34,14 +34,6 @@ def _hooked(recording: Recording) -> Iterator[None]:
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 def chat(model: ScriptedModel) -> ChatOpenAI:
     return ChatOpenAI(model="m", base_url=model.base_url, api_key="none", max_retries=0)
 

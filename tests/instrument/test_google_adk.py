@@ -43,14 +43,6 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[list[str]]:
     """ADK logs every failure whole. What OpenTelemetry and turnlog log is a failure of ours."""

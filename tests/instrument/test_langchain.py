@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -27,7 +26,7 @@ from opentelemetry import trace
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace import TracerProvider
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
 from turnlog import semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import LangChainInstrumentor, instrument, runs, uninstrument
@@ -59,20 +58,8 @@ async def sleep(seconds: float) -> str:
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 def chat(model: ScriptedModel) -> ChatOpenAI:
     return ChatOpenAI(model="m", base_url=model.base_url, api_key="none", temperature=0.5, max_retries=0)
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
 
 
 def test_a_turn_of_an_agent_is_one_tree_of_agent_chat_and_tool_spans(

@@ -31,7 +31,7 @@ from llama_index_instrumentation import DispatcherSpanMixin
 from opentelemetry import trace
 from workflows.plugins.basic import InternalAsyncioAdapter
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
 from recording import Recording
 from turnlog import queries
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
@@ -62,28 +62,8 @@ def _tidy() -> Iterator[None]:
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 def llm(model: ScriptedModel) -> OpenAI:
     return OpenAI(model="gpt-4o", api_base=model.base_url, api_key="none", temperature=0.5, max_retries=0)
-
-
-@pytest.fixture
-def recorded(recording: Recording) -> Iterator[Recording]:
-    instrument(*FRAMEWORKS, tracer_provider=recording.provider)
-    yield recording
-    uninstrument_all()
-    assert recording.processor.troubles == {}
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -344,9 +324,9 @@ async def test_contexts_without_a_session_id_are_told_apart_by_what_was_said(
     model.script[:] = ["One.", "Other.", "One again.", "Other again."]
     agent = FunctionAgent(llm=llm)
     contexts = Context(agent), Context(agent)
-    for text in ("Hello from {}.", "And again from {}."):
+    for said in ("Hello from {}.", "And again from {}."):
         for number, context in enumerate(contexts):
-            await agent.run(text.format(number), ctx=context)
+            await agent.run(said.format(number), ctx=context)
     turns = [span.attributes for span in recorded.spans if span.name == "invoke_agent Agent"]
     sessions = [attributes["session.id"] for attributes in turns]
     assert sessions[:2] == sessions[2:] and len(set(sessions)) == 2
@@ -358,8 +338,8 @@ async def test_messages_that_a_memory_flushes_are_evicted(
     model.script[:] = [CALLING, "The sum is 3.", "A long answer. " * 30, "Short."]
     agent = FunctionAgent(llm=llm, tools=[add])
     memory = Memory.from_defaults(session_id="s", token_limit=120, token_flush_size=10, chat_history_token_ratio=0.5)
-    for text in ("Add 1 and 2.", "Tell a tale.", "Hello."):
-        await agent.run(text, memory=memory)
+    for said in ("Add 1 and 2.", "Tell a tale.", "Hello."):
+        await agent.run(said, memory=memory)
     told = [span.attributes for span in recorded.spans if span.name == "evict"]
     assert [each["turnlog.context.eviction.reason"] for each in told] == ["trimmed", "trimmed"]
     assert all(each["turnlog.context.evicted_keys"] for each in told)

@@ -31,15 +31,6 @@ CALL = {"type": "tool_call", "id": "c1", "name": "add", "arguments": {"a": 1, "b
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    """Answers from `model.script`, which a test fills."""
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 def client(model: ScriptedModel) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=model.base_url, api_key="none", max_retries=0, timeout=5) as client:
         yield client

@@ -24,7 +24,8 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
+from instrument.state import log, stands
 from recording import Recording
 from turnlog import queries
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
@@ -39,14 +40,6 @@ RUN, CHAT, ADD = "invoke_agent guide", "chat m", "execute_tool add"
 def add(a: int, b: int) -> int:
     trace.get_current_span().set_attribute("seen.by.tool", True)
     return a + b
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
 
 
 @pytest.fixture
@@ -78,21 +71,6 @@ def scope(request: pytest.FixtureRequest, hooked: Recording) -> Iterator[str]:
     Agent.instrument_all(InstrumentationSettings(tracer_provider=hooked.provider) if own else False)
     yield "pydantic-ai" if own else "turnlog.pydantic_ai"
     Agent.instrument_all(False)
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
-
-
-def log(settings: Settings, session: str) -> list[tuple[int, str, str, str]]:
-    with queries.reading(settings) as db:
-        return [(row.turn, row.kind, row.tool, row.outcome) for row in reversed(queries.log(db, session))]
-
-
-def stands(settings: Settings, session: str) -> tuple[str, list[tuple[str, int, str]]]:
-    with queries.reading(settings) as db:
-        open_work = [(row.status, row.turn, row.action) for row in queries.pending(db, session)]
-        return queries.session_of(db, session).status, open_work
 
 
 def assert_a_turn_is_one_tree(recorder: Recorder) -> None:

@@ -28,12 +28,12 @@ from strands.session.file_session_manager import FileSessionManager
 from strands.telemetry import tracer as telemetry
 from strands.tools.executors import _executor
 
-from instrument.recorder import Recorder, identities
+from instrument.recorder import Recorder, identities, text
+from instrument.state import log, stands
 from recording import Recording
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import instrument, uninstrument, uninstrument_all
-from turnlog.settings import Settings
 
 FRAMEWORKS = ("openai", "strands")
 ADD = ToolCall("add", {"a": 1, "b": 2}, "c1")
@@ -78,14 +78,6 @@ def ask_first(path: str, tool_context: ToolContext) -> str:
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    script: list[Reply | str] = []
-    with ScriptedModel(lambda body: script.pop(0)) as model:
-        model.script = script
-        yield model
-
-
-@pytest.fixture
 def chat(model: ScriptedModel) -> OpenAIModel:
     client = {"base_url": model.base_url, "api_key": "none", "max_retries": 0}
     return OpenAIModel(client_args=client, model_id="m", params={"temperature": 0.5})
@@ -104,25 +96,6 @@ def recorded(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 def agent_of(chat: Model, *tools: Any, name: str = "adder", **how: Any) -> Agent:
     return Agent(model=chat, tools=list(tools), name=name, callback_handler=None, **how)
-
-
-def text(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": content}]}
-
-
-def log(settings: Settings, session: str = "") -> list[tuple[int, str, str, str]]:
-    with queries.reading(settings) as db:
-        found = queries.log(db, queries.find_session(db, session))
-        return [(commit.turn, commit.kind, commit.tool, commit.outcome) for commit in reversed(found)]
-
-
-def stands(settings: Settings) -> tuple[str, list[tuple[str, int, str]]]:
-    """The session's status, and its open work."""
-    with queries.reading(settings) as db:
-        session = queries.find_session(db)
-        return queries.session_of(db, session).status, [
-            (row.status, row.turn, row.action) for row in queries.pending(db, session)
-        ]
 
 
 def test_a_turn_is_one_tree_of_agent_chat_and_tool_spans(instrumented: Recorder, model: Any, chat: OpenAIModel) -> None:
