@@ -15,7 +15,7 @@ from turnlog import semconv
 from turnlog.instrument.adopted import adopted
 from turnlog.instrument.anthropic_messages import request_content, tool_facts
 from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Run, Start, begin
-from turnlog.instrument.core import Undo, patch
+from turnlog.instrument.core import Undo, patch, undo_all
 from turnlog.instrument.native import start_native
 from turnlog.operation import error_type
 from turnlog.semconv import GenAiOperation
@@ -112,14 +112,8 @@ def record_tools(runner: ModuleType, account: Account) -> Undo:
         content = account.ask("reading a tool runner", request_content, given.argument(2, "params"), default={})
         return make() if tracer is None else start_native(account, tracer, Start("", {}, content), make)
 
-    undone = [
+    return undo_all(
         patch(runner.BaseToolRunner, "_tool_use_span", use),
         patch(runner, "tool_error_content", fail),
         patch(runner, "start_tool_runner_span", run),
-    ]
-
-    def undo() -> None:
-        for each in undone:
-            each()
-
-    return undo
+    )

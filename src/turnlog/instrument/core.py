@@ -187,6 +187,21 @@ class _Patch(wrapt.FunctionWrapper):  # type: ignore[misc, unused-ignore]
     """One of ours: a wrapper answers for what it wraps, so that only its type tells."""
 
 
+def undo_all(*undone: Undo) -> Undo:
+    def undo() -> None:
+        for each in undone:
+            each()
+
+    return undo
+
+
+def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
+    """The class, and all that there are below it."""
+    yield kind
+    for inner in kind.__subclasses__():
+        yield from subclasses(inner)
+
+
 def patch(owner: Any, name: str, wrapper: Callable[..., Any]) -> Undo:
     """Wrap an attribute of a module or class until the undo is called.
 

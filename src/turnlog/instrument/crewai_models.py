@@ -6,7 +6,8 @@ other providers here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ from opentelemetry.trace import SpanKind
 
 from turnlog import semconv
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start, begin, learn, owner, suppressed
-from turnlog.instrument.core import Undo, patch
+from turnlog.instrument.core import Undo, patch, subclasses
 from turnlog.instrument.crewai_messages import answer_facts, messages_of
 from turnlog.instrument.drivers import complete, complete_async
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation
@@ -26,12 +27,12 @@ _OWN_HOOKS = ("crewai.llms.providers.openai", "crewai.llms.providers.anthropic")
 
 def record_models(base: ModuleType, account: Account) -> Undo:
     """Every provider has its own class with its own methods: those that exist are hooked, and those that come."""
-    undo: list[Undo] = []
+    undo = ExitStack()
 
     def record(kind: type) -> None:
         for name, wrapper in (("call", call), ("acall", call_async)):
             if name in vars(kind) and not getattr(vars(kind)[name], "__isabstractmethod__", False):
-                undo.append(patch(kind, name, wrapper))
+                undo.callback(patch(kind, name, wrapper))
 
     def call(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: Json) -> Any:
         frame = None if _is_hooked(instance) else begin(_MODEL, account, Call(instance, args, kwargs))
@@ -58,23 +59,13 @@ def record_models(base: ModuleType, account: Account) -> Undo:
         account.ask("recording a summary", _evict, account, before, messages)
         return result
 
-    for kind in _kinds(base.BaseLLM):
+    for kind in subclasses(base.BaseLLM):
         record(kind)
-    undo.append(patch(base.BaseLLM, "__init_subclass__", subclassed))
-    undo.append(patch(base.BaseLLM, "_emit_call_completed_event", completed))
-    undo.append(patch(base.BaseLLM, "summarize_messages", summarised))
+    undo.callback(patch(base.BaseLLM, "__init_subclass__", subclassed))
+    undo.callback(patch(base.BaseLLM, "_emit_call_completed_event", completed))
+    undo.callback(patch(base.BaseLLM, "summarize_messages", summarised))
 
-    def remove() -> None:
-        while undo:
-            undo.pop()()
-
-    return remove
-
-
-def _kinds(kind: Any) -> Iterator[type]:
-    yield kind
-    for inner in kind.__subclasses__():
-        yield from _kinds(inner)
+    return undo.close
 
 
 def _is_hooked(llm: Any) -> bool:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ from opentelemetry.trace import SpanKind
 
 from turnlog import semconv
 from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Run, Start, begin
-from turnlog.instrument.core import Undo, patch
+from turnlog.instrument.core import Undo, patch, subclasses
 from turnlog.instrument.drivers import complete, complete_async, generate, generate_async
 from turnlog.instrument.llama_index_messages import Answers, answer_facts, mark, message
 from turnlog.operation import Messages
@@ -37,37 +38,25 @@ Json = dict[str, Any]
 
 def record_models(llms: ModuleType, account: Account) -> Undo:
     base = importlib.import_module("llama_index_instrumentation").DispatcherSpanMixin
-    undo: list[Undo] = []
+    undo = ExitStack()
 
     def record(kind: type) -> None:
         # Whose calls are those of another model, that it asks for a structure.
         if kind.__name__ != "StructuredLLM":
-            undo.extend(
-                patch(kind, name, _model_call(account, name))
-                for name in _CALLS
-                if name in vars(kind) and not getattr(vars(kind)[name], "__isabstractmethod__", False)
-            )
+            for name in _CALLS:
+                if name in vars(kind) and not getattr(vars(kind)[name], "__isabstractmethod__", False):
+                    undo.callback(patch(kind, name, _model_call(account, name)))
 
     def subclassed(wrapped: Callable[..., Any], kind: type, args: tuple[Any, ...], kwargs: Json) -> None:
         wrapped(*args, **kwargs)
         if issubclass(kind, llms.LLM):
             account.ask("hooking a model class", record, kind)
 
-    for kind in _kinds(llms.LLM):
+    for kind in subclasses(llms.LLM):
         record(kind)
-    undo.append(patch(base, "__init_subclass__", subclassed))
+    undo.callback(patch(base, "__init_subclass__", subclassed))
 
-    def remove() -> None:
-        while undo:
-            undo.pop()()
-
-    return remove
-
-
-def _kinds(kind: Any) -> Iterator[type]:
-    yield kind
-    for inner in kind.__subclasses__():
-        yield from _kinds(inner)
+    return undo.close
 
 
 def _model_call(account: Account, name: str) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from turnlog.content import as_text
 from turnlog.instrument.calls import Account, Call, Hook, running_tool
-from turnlog.instrument.core import Extension, Framework, Undo, patch
+from turnlog.instrument.core import Extension, Framework, Undo, patch, undo_all
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.openai_agents_messages import (
     action_facts,
@@ -52,14 +52,6 @@ _MODEL = Hook(
 )
 
 
-def _all(*undone: Undo) -> Undo:
-    def undo() -> None:
-        for each in undone:
-            each()
-
-    return undo
-
-
 def _record_runs(module: ModuleType, account: Account) -> Undo:
     if importlib.util.find_spec("agents.run_internal") is None:
         # An application's own package of that name.
@@ -74,7 +66,7 @@ def _record_runs(module: ModuleType, account: Account) -> Undo:
         call = Call(instance, args, kwargs)
         return record_run(account, wrapped, call, Call(instance, (kwargs.get("starting_agent"), given), kwargs))
 
-    return _all(
+    return undo_all(
         patch(module.AgentRunner, "run", run),
         patch(module, "start_streaming", run_streamed),
         patch(module, "run_single_turn", _step(account)),
@@ -110,7 +102,7 @@ def _record_models(module: ModuleType, account: Account) -> Undo:
         account.ask("hooking a model", seen.hook, model, wrappers)
         return model
 
-    return _all(patch(module, "get_model", get_model), patch(module, "run_single_turn_streamed", _step(account)), seen.undo)
+    return undo_all(patch(module, "get_model", get_model), patch(module, "run_single_turn_streamed", _step(account)), seen.undo)
 
 
 def _call_model(account: Account) -> Callable[..., Any]:
@@ -171,7 +163,7 @@ def _record_failures(module: ModuleType, account: Account) -> Undo:
 
     # Modules that this one imports. They are not waited for by name: an application may have its own `agents.tool`.
     tool, exceptions = sys.modules["agents.tool"], sys.modules["agents.exceptions"]
-    return _all(
+    return undo_all(
         patch(tool, "maybe_invoke_function_tool_failure_error_function", fail),
         # The runner makes this exception for every timeout, also where it only tells the model.
         patch(exceptions.ToolTimeoutError, "__init__", time_out),
@@ -199,7 +191,7 @@ def _record_mcp_failures(module: ModuleType, account: Account) -> Undo:
         )
         return wrapped(*args, **kwargs)
 
-    return _all(patch(module.MCPUtil, "invoke_mcp_tool", invoke), seen.undo)
+    return undo_all(patch(module.MCPUtil, "invoke_mcp_tool", invoke), seen.undo)
 
 
 def _record_guardrails(module: ModuleType, account: Account) -> Undo:
@@ -217,7 +209,7 @@ def _record_guardrails(module: ModuleType, account: Account) -> Undo:
 
         return run
 
-    return _all(*(patch(module, f"run_single_{kind}_guardrail", guarded(kind)) for kind in ("input", "output")))
+    return undo_all(*(patch(module, f"run_single_{kind}_guardrail", guarded(kind)) for kind in ("input", "output")))
 
 
 OPENAI_AGENTS = Framework(

@@ -14,7 +14,7 @@ from typing import Any
 from turnlog import semconv
 from turnlog.content import as_text
 from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Run, Start, begin
-from turnlog.instrument.core import Extension, Framework, Undo, patch
+from turnlog.instrument.core import Extension, Framework, Undo, patch, undo_all
 from turnlog.instrument.native import meet
 from turnlog.instrument.pydantic_ai_messages import told, user
 from turnlog.instrument.pydantic_ai_requests import REQUEST, agent_name, follow_streams, start_of
@@ -218,13 +218,8 @@ def _join_runs(agents: ModuleType, account: Account) -> Undo:
         failure = {semconv.ERROR_TYPE: error_type(error), semconv.EXCEPTION_MESSAGE: str(error)}
         return _lend(wrapped(*args, **kwargs), {**content, **failure})
 
-    undone = [patch(agents.Agent, "iter", iterate), patch(capabilities.Instrumentation, "on_tool_validate_error", reject)]
-
-    def undo() -> None:
-        for each in undone:
-            each()
-
-    return undo
+    rejected = patch(capabilities.Instrumentation, "on_tool_validate_error", reject)
+    return undo_all(patch(agents.Agent, "iter", iterate), rejected)
 
 
 async def _lend(rejecting: Awaitable[Any], content: dict[str, Any]) -> Any:
