@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import re
 import statistics
@@ -21,6 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from measure import HERE, Block, Worker, interleave, print_machine, print_table, spread
+from peers import PEERS, installed_peers
 
 from programs import PROGRAMS
 
@@ -160,18 +160,13 @@ def _instructions_per_unit(program: str, variant: str, fewer: int = 20, more: in
     return (counts[1] - counts[0]) / (more - fewer)
 
 
-def _default_variants() -> list[str]:
-    with contextlib.suppress(ModuleNotFoundError):
-        if importlib.util.find_spec("opentelemetry.instrumentation.genai.langchain"):
-            return ["bare", "otel", "turnlog", "official"]
-    return ["bare", "otel", "turnlog"]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
-    parser.add_argument("--variants", type=lambda text: text.split(","), default=_default_variants())
+    parser.add_argument(
+        "--variants", type=lambda text: text.split(","), default=["bare", "otel", "turnlog", *installed_peers()]
+    )
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--instructions", action="store_true")
     options = parser.parse_args()
@@ -182,7 +177,7 @@ def main() -> None:
     rounds = options.rounds or (7 if options.quick else 40)
     rows, deferred = [], []
     for program in options.only:
-        variants = [v for v in options.variants if not (v == "official" and program == "tool_by_hand")]
+        variants = [variant for variant in options.variants if not (variant in PEERS and program == "tool_by_hand")]
         found, loading = measure(program, variants, rounds)
         rows += found
         if loading:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from importlib.metadata import distributions
 from typing import Any
 
 from opentelemetry import trace
@@ -99,3 +100,14 @@ def mlflow() -> None:
 PEERS: dict[str, Callable[[], None]] = {
     each.__name__: each for each in (official, openinference, openllmetry, openlit, logfire, langfuse, mlflow)
 }
+_DISTRIBUTIONS = {
+    "official": "opentelemetry-instrumentation-genai-langchain",
+    "openinference": "openinference-instrumentation-langchain",
+    "openllmetry": "opentelemetry-instrumentation-langchain",
+    "mlflow": "mlflow-skinny",
+}
+
+
+def installed_peers() -> list[str]:
+    there = {distribution.name for distribution in distributions()}
+    return [name for name in PEERS if _DISTRIBUTIONS.get(name, name) in there]
