@@ -198,7 +198,7 @@ def undo_all(*undone: Undo) -> Undo:
 def subclasses(kind: type[Any]) -> Iterator[type[Any]]:
     """The class, and all that there are below it."""
     yield kind
-    for inner in kind.__subclasses__():
+    for inner in type.__subclasses__(kind):
         yield from subclasses(inner)
 
 
@@ -237,7 +237,7 @@ def _is_foreign(wrapper: Any) -> bool:
 
 def _holders(owner: Any, name: str, held: Any) -> Iterator[tuple[Any, str]]:
     """Where a function is held: by its class, by subclasses that have it wrapped for themselves, by wrappers around it."""
-    for each in (owner, *_subclasses(owner)):
+    for each in subclasses(owner) if isinstance(owner, type) else (owner,):
         holder, slot, found = each, name, vars(each).get(name, _ABSENT)
         while found is not held and _is_foreign(found):
             holder, slot, found = found, "__wrapped__", found.__wrapped__
@@ -248,13 +248,6 @@ def _holders(owner: Any, name: str, held: Any) -> Iterator[tuple[Any, str]]:
             found = found.__wrapped__
         if found is held:
             yield holder, slot
-
-
-def _subclasses(owner: Any) -> Iterator[type]:
-    children: list[type] = type.__subclasses__(owner) if isinstance(owner, type) else []
-    for each in children:
-        yield each
-        yield from _subclasses(each)
 
 
 def _resolve(target: str) -> tuple[Any, str]:

@@ -87,7 +87,7 @@ def generate(start: Callable[[], Frame | None], generator: Generator[Any, Any, A
 
 
 def _drive_async_generator(hook: Hook, account: Account, wrapped: Callable[..., Any], call: Call) -> Any:
-    return generate_async(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
+    return AsyncSteps(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
 
 
 class AsyncSteps(wrapt.ObjectProxy):  # type: ignore[misc, unused-ignore]
@@ -146,10 +146,6 @@ class AsyncSteps(wrapt.ObjectProxy):  # type: ignore[misc, unused-ignore]
             raise
         frame.saw(item)
         return item
-
-
-def generate_async(start: Callable[[], Frame | None], generator: AsyncGenerator[Any, Any]) -> AsyncSteps:
-    return AsyncSteps(start, generator)
 
 
 def driver_for(function: Any) -> Driver:

@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind
 from turnlog import semconv
 from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Run, Start, begin
 from turnlog.instrument.core import Undo, patch, subclasses
-from turnlog.instrument.drivers import complete, complete_async, generate, generate_async
+from turnlog.instrument.drivers import AsyncSteps, complete, complete_async, generate
 from turnlog.instrument.llama_index_messages import Answers, answer_facts, mark, message
 from turnlog.operation import Messages
 from turnlog.semconv import GenAiOperation
@@ -83,7 +83,7 @@ def _stepped(frame: Frame, result: Any) -> Any:
     """The request of a stream is often only sent when its first piece is asked for."""
     if inspect.isgenerator(result):
         return generate(lambda: frame, result)
-    return generate_async(lambda: frame, result) if inspect.isasyncgen(result) else result
+    return AsyncSteps(lambda: frame, result) if inspect.isasyncgen(result) else result
 
 
 def _chat(call: Call) -> Start:
