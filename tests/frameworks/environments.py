@@ -29,6 +29,7 @@ TOGETHER = (
     ("openai-agents", "mcp", "fastmcp", "pydantic-ai", "google-adk", "deepagents", "claude-agent-sdk"),
     ("agent-framework", "llama-index"),
 )
+GENERAL = ("beside", "conformance", "counted_once", "framework_examples")
 # What the README's test command installs already.
 IN_THE_MAIN_ONE = ("openai", "anthropic", "langchain")
 # What a framework's tests need beside its extra.
@@ -84,7 +85,7 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
-    tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in ("beside", "conformance", "counted_once")]
+    tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in GENERAL]
     printed = ""
     for command in (
         [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],
