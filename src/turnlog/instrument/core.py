@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import wrapt  # type: ignore[import-untyped, unused-ignore]
 from opentelemetry.trace import TracerProvider
@@ -183,7 +183,7 @@ class Instrumentation:
         return patch(owner, name, wrapper)
 
 
-class _Patch(wrapt.FunctionWrapper):  # type: ignore[misc, unused-ignore]
+class _Patch(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg, unused-ignore]
     """One of ours: a wrapper answers for what it wraps, so that only its type tells."""
 
 
@@ -238,13 +238,14 @@ def _is_foreign(wrapper: Any) -> bool:
 def _holders(owner: Any, name: str, held: Any) -> Iterator[tuple[Any, str]]:
     """Where a function is held: by its class, by subclasses that have it wrapped for themselves, by wrappers around it."""
     for each in subclasses(owner) if isinstance(owner, type) else (owner,):
-        holder, slot, found = each, name, vars(each).get(name, _ABSENT)
+        holder: Any = each
+        slot, found = name, cast(Any, vars(each).get(name, _ABSENT))
         while found is not held and _is_foreign(found):
             holder, slot, found = found, "__wrapped__", found.__wrapped__
         if type(found) is wrapt.BoundFunctionWrapper:
             # Whoever puts back what the class gave it puts back a wrapper bound to nothing, even one that we have undone.
             found = found._self_parent
-        while found is not held and type(found) is _Patch and not found._self_enabled():
+        while found is not held and type(found) is _Patch and not cast(Any, found)._self_enabled():
             found = found.__wrapped__
         if found is held:
             yield holder, slot

@@ -90,7 +90,7 @@ def _drive_async_generator(hook: Hook, account: Account, wrapped: Callable[..., 
     return AsyncSteps(partial(begin, hook, account, call), wrapped(*call.args, **call.kwargs))
 
 
-class AsyncSteps(wrapt.ObjectProxy):  # type: ignore[misc, unused-ignore]
+class AsyncSteps(wrapt.ObjectProxy):  # type: ignore[misc, type-arg, unused-ignore]
     """Stands in for the framework's async generator.
 
     Not a generator around it: when both are collected at once, the event loop closes both, and the inner one twice.
