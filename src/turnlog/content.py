@@ -6,6 +6,7 @@ closed: text that cannot be checked is replaced, not kept.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import re
@@ -24,6 +25,7 @@ KEY_LIMIT = 1024
 # cut might leave too short for that is dropped.
 _REDACTION_WINDOW = 1024
 _CUT_WORD = 64
+_LONGEST_AGAIN = 4096
 _JSON_TEXT_LIMIT = 1024 * 1024
 _DEEPEST = 100
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
@@ -161,8 +163,10 @@ def as_text(value: object) -> str:
 def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     """Whole words up to the limit, on one line, and how much was cut."""
     text = as_text(value)
-    if not text:
-        return ""
+    return _summary_again(text, limit) if len(text) <= _LONGEST_AGAIN else _summary(text, limit)
+
+
+def _summary(text: str, limit: int) -> str:
     # Most of the time goes into redaction; a second look at more text is for texts of white space and secrets.
     for window in (limit + 80, _REDACTION_WINDOW):
         raw = _head(text, window)
@@ -176,6 +180,10 @@ def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     cut = head.rfind(" ", room // 2, room + 1)
     kept = head[: cut if cut > 0 else room].rstrip()
     return f"{kept}… (+{len(head) - len(kept) + rest:,} chars)"
+
+
+# One input is a turn's, a message's and a model call's: within one call the same text is asked for three times.
+_summary_again = functools.lru_cache(maxsize=16)(_summary)
 
 
 def entry_key(text: str) -> str:

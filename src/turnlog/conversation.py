@@ -143,8 +143,5 @@ def _span_id(span: ReadableSpan) -> str:
 
 def _caller() -> tuple[int, int]:
     """The thread and task: all that tells two conversations apart that say the very same."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
-    return threading.get_ident(), id(task)
+    loop = asyncio._get_running_loop()
+    return threading.get_ident(), id(asyncio.current_task(loop)) if loop is not None else 0

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from turnlog import semconv
-from turnlog.span_attributes import attributes_of
+from turnlog.span_attributes import attributes_of, set_attributes
 from turnlog.unsampled import in_context, record_unsampled
 
 SCOPE = "turnlog"
@@ -122,7 +122,7 @@ class Operation:
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         if attributes:
-            self.span.set_attributes({key: value for key, value in attributes.items() if value is not None})
+            set_attributes(self.span, {key: value for key, value in attributes.items() if value is not None})
         if content:
             self.content.update(content)
 

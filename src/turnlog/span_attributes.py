@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, Span
+
+_PLAIN = (str, int, float, bool)
 
 
 def attributes_of(span: ReadableSpan) -> Mapping[str, Any]:
@@ -31,3 +34,13 @@ def add_attributes(span: Span, found: Mapping[str, Any]) -> None:
             attributes[key] = value
     finally:
         attributes._immutable = frozen
+
+
+def set_attributes(span: trace.Span, found: Mapping[str, Any]) -> None:
+    """Set what a framework said; what is no plain value, the SDK looks at."""
+    if isinstance(span, Span) and span.is_recording():
+        plain = {key: value for key, value in found.items() if type(value) in _PLAIN}
+        add_attributes(span, plain)
+        found = {key: value for key, value in found.items() if key not in plain}
+    if found:
+        span.set_attributes(found)

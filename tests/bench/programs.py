@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -34,20 +35,20 @@ _TOOL_RESULT = "def parse(source):\n    return [token for token in tokens(source
 
 
 def openai_chat(tracer: Tracer | None) -> Unit:
-    return _openai_call(tracer, [{"role": "user", "content": "What is wrong with the parser?"}])
+    return _openai_call(tracer, [])
 
 
 def openai_history(tracer: Tracer | None) -> Unit:
-    return _openai_call(tracer, [*_history(40), {"role": "user", "content": "What is wrong with the parser?"}])
+    return _openai_call(tracer, _history(40))
 
 
 def openai_stream(tracer: Tracer | None) -> Unit:
     client = _openai_client(_stream_body(60), "text/event-stream")
-    messages: Any = [{"role": "user", "content": "What is wrong with the parser?"}]
+    questions: Any = _questions()
 
     def call() -> int:
         stream = client.chat.completions.create(
-            model="gpt-5", messages=messages, temperature=0.2, stream=True, stream_options={"include_usage": True}
+            model="gpt-5", messages=[next(questions)], temperature=0.2, stream=True, stream_options={"include_usage": True}
         )
         return sum(1 for _ in stream)
 
@@ -73,8 +74,8 @@ def langchain_model(tracer: Tracer | None) -> Unit:
     from langchain_core.messages import HumanMessage
 
     model, config = _fake_model(), _config(tracer)
-    messages = [HumanMessage("What is wrong with the parser?")]
-    return lambda: model.invoke(messages, config)
+    questions = _questions()
+    return lambda: model.invoke([HumanMessage(next(questions)["content"])], config)
 
 
 def langchain_tool(tracer: Tracer | None) -> Unit:
@@ -161,6 +162,11 @@ def _history(count: int) -> list[dict[str, Any]]:
     ]
 
 
+def _questions() -> Iterator[dict[str, str]]:
+    """No two calls ask the same: what is remembered of one must not make the next look cheap, nor dear."""
+    return ({"role": "user", "content": f"What is wrong with parser {number}?"} for number in itertools.count())
+
+
 def _openai_client(body: bytes, content_type: str) -> Any:
     import openai
 
@@ -172,19 +178,20 @@ def _openai_client(body: bytes, content_type: str) -> Any:
     )
 
 
-def _openai_call(tracer: Tracer | None, messages: Any) -> Unit:
+def _openai_call(tracer: Tracer | None, history: list[Any]) -> Unit:
     message = {"role": "assistant", "content": _ANSWER}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     answer = {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
     client = _openai_client(json.dumps(answer).encode(), "application/json")
+    questions = _questions()
 
-    def call() -> object:
-        return client.chat.completions.create(model="gpt-5", messages=messages, temperature=0.2)
+    def call() -> Any:
+        return client.chat.completions.create(model="gpt-5", messages=[*history, next(questions)], temperature=0.2)
 
     def call_traced() -> object:
         assert tracer is not None
         with _chat_span(tracer) as span:
-            answer = client.chat.completions.create(model="gpt-5", messages=messages, temperature=0.2)
+            answer = call()
             span.set_attributes(
                 {
                     **_CHAT_END,
@@ -224,8 +231,8 @@ def _agent_turn(tracer: Tracer | None, history: list[dict[str, Any]]) -> Unit:
 
     agent: Any = create_agent(_fake_model(), _langchain_tools(), name="coder")
     config = _config(tracer)
-    inputs = {"messages": [*history, {"role": "user", "content": "What is wrong with the parser?"}]}
-    return lambda: agent.invoke(inputs, config)
+    questions = _questions()
+    return lambda: agent.invoke({"messages": [*history, next(questions)]}, config)
 
 
 def _fake_model() -> Any:

@@ -156,6 +156,11 @@ class Lineages:
 
     def _find(self, match: Match, session: str, turn_input: str) -> None:
         candidates = self._candidates(match, session)
+        is_alone = not session and len(match.body) == 1
+        if is_alone:
+            # One message tells no conversation, however many began with it: only one that failed is asked again, or one
+            # that begins with what its model said.
+            candidates = [one for one in candidates if one.failed or one.items[0].origin or one.items[0].call]
         best: tuple[int, bool, bool] = (0, False, False)
         for lineage in candidates:
             size = len(lineage.marks)
@@ -165,8 +170,7 @@ class Lineages:
                 known = session or goes_on or any(item.origin or item.call in lineage.asks for item in lineage.items)
                 if score > best and (known or (lineage.failed and size == len(match.body))):
                     match.lineage, match.extends, match.version, best = lineage, True, lineage.calls, score
-        if match.extends or (not session and len(match.body) == 1):
-            # One message alone tells no conversation, however many began with it.
+        if match.extends or is_alone:
             return
         if not candidates:
             match.lineage = None if session else self._by_what_was_said(match)

@@ -30,8 +30,8 @@ _CONTENT = {
     "exception.stacktrace",
 }
 _HARMLESS = frozenset(semconv.ATTRIBUTE_TYPES) - _CONTENT
-_TEXTS = {column.key: column.name for column in semconv.COLUMNS if column.type == "VARCHAR"}
-_OTHERS = {column.key: column for column in semconv.COLUMNS if column.type != "VARCHAR"}
+_COLUMNS = {column.key: (column.name, column.type) for column in semconv.COLUMNS}
+_NO_COLUMN = ("", "")
 _KINDS = {kind: kind.name.lower() for kind in SpanKind}
 _STATUSES = {code: code.name.lower() for code in StatusCode}
 
@@ -64,11 +64,11 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy, said: Colle
     for key, value in attributes_of(span).items():
         if key in said:
             continue
-        name = _TEXTS.get(key)
-        if name is not None and type(value) is str:
+        name, kind = _COLUMNS.get(key, _NO_COLUMN)
+        if kind == "VARCHAR" and type(value) is str:
             row[name] = value
-        elif key in _OTHERS and (typed := _typed(value, _OTHERS[key].type)) is not None:
-            row[_OTHERS[key].name] = typed
+        elif name and (typed := _typed(value, kind)) is not None:
+            row[name] = typed
         elif key in _HARMLESS:
             rest[key] = value
         elif (screened := _screened(key, value, policy)) is not None:
