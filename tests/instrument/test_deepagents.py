@@ -100,7 +100,7 @@ def test_virtual_files_are_in_the_working_set_and_the_state_is_committed(
         "Done.",
     ]
     agent = deepagents.create_deep_agent(chat, checkpointer=InMemorySaver(), name="lead")
-    answer = agent.invoke(ask("Write."), CONFIG)
+    agent.invoke(ask("Write."), CONFIG)
     with queries.reading(settings) as db:
         done = "select action, key, evidence, tool from entries where kind = 'file' order by changed_ns"
         assert db.execute(done).fetchall() == [
@@ -109,7 +109,7 @@ def test_virtual_files_are_in_the_working_set_and_the_state_is_committed(
             ("read", "/a.md", "declared", "read_file"),
         ]
         state = {row.key: row.value for row in queries.state(db, "s") if row.kind == "state"}
-    assert state["messages"] == f"{len(answer['messages'])} messages"
+    assert list(state) == ["files"]
     assert state["files"].startswith('{"/a.md":{"content":"two"')
 
 
@@ -167,7 +167,7 @@ def test_its_summary_evicts_exactly_what_the_model_no_longer_sees(
     ]
     assert seen == ["system", "user", "assistant", "tool"]
     # The framework itself forgets nothing: only the model's view shrinks, by an event in the state.
-    assert {"messages", "_summarization_event"} <= state
+    assert "_summarization_event" in state
 
 
 def test_a_result_that_is_too_long_goes_to_a_file_and_evicts_nothing(settings: Settings, model: Any, chat: ChatOpenAI) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.story import Story, change
+from store.story import SECOND, START, Story, change
 from turnlog import queries
 from turnlog.settings import Settings
+from turnlog.store import Store
 from turnlog.store.loader import load
 
 
@@ -53,6 +54,52 @@ def test_checkpoints(settings: Settings) -> None:
         assert queries.checkpoints(db, "s", turn=1) == 2
         assert [commit.commit_id for commit in queries.log(db, "s", kind="state")] == [story.ids["f"], story.ids["e"]]
         assert len(queries.log(db, "s", checkpoints=True)) == 7
+
+
+def counted(settings: Settings) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Commits, failures and spans of the session; commits, tool calls and failures of each of its turns."""
+    with queries.reading(settings) as db:
+        session = queries.session_of(db, "s")
+        turns = [(turn.commits, turn.tool_calls, turn.failures) for turn in reversed(queries.turns(db, "s"))]
+    return (session.commits, session.failures, session.spans), turns
+
+
+def test_of_the_checkpoints_only_edits_and_replays_are_counted_as_commits(settings: Settings) -> None:
+    story = tell(settings)
+    story.tool("tool", "s", "t4", "write_file")
+    expected = (4, 0, 12), [(0, 0, 0), (0, 0, 0), (2, 0, 0), (2, 1, 0)]
+    for _ in ("from the journal", "from the store"):
+        assert counted(settings) == expected
+        load(settings, patience=1)
+    story.save("h", "t4", "step", "g")
+    story.chat("chat", "s", "t4")
+    assert counted(settings) == ((5, 0, 14), [*expected[1][:3], (3, 1, 0)])
+
+
+def test_a_checkpoint_that_its_process_seemed_to_die_in_is_no_commit_before_or_after(settings: Settings) -> None:
+    story = Saving(settings)
+    story.agent("agent", "s", "t1", "one")
+    saving = {"name": "checkpoint", "trace_id": "a" * 32, "span_id": "b" * 16, "session_id": "s", "turn_id": "t1"}
+    saving |= {"start_ns": START + 9 * SECOND, "commit_kind": "state", "checkpoint_source": "step"}
+    story.row(record="start", **saving)
+    story.writer.close()
+    load(settings, patience=1)
+    assert counted(settings) == ((0, 1, 2), [(0, 0, 1)])
+    story.row(record="end", end_ns=START + 10 * SECOND, outcome="ok", **saving)
+    load(settings, patience=1)
+    assert counted(settings) == ((0, 0, 2), [(0, 0, 0)])
+
+
+def test_a_store_of_before_stops_counting_them(settings: Settings) -> None:
+    tell(settings)
+    load(settings, patience=1)
+    with Store(settings).writing(patience=1) as db:
+        every = "(select count(*) from raw.spans as s where s.session_key = x.session_key and s.commit_kind <> '')"
+        db.execute(f"update raw.sessions as x set commit_count = {every}")
+        db.execute("update turnlog_meta set value = '4' where name = 'schema'")
+    load(settings, patience=1)
+    with queries.reading(settings) as db:
+        assert db.execute("select session_id, commits from sessions order by all").fetchall() == [("other", 0), ("s", 3)]
 
 
 def test_an_edit_outside_of_every_turn_changes_the_state_of_the_turn_before_it(settings: Settings) -> None:

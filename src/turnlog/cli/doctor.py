@@ -61,7 +61,7 @@ class Framework(NamedTuple):
     requires: str
     installed: str
     verdict: str
-    commits: int
+    calls: int
 
 
 class Report(NamedTuple):
@@ -237,7 +237,7 @@ def _show(out: Screen, report: Report) -> None:
     if report.frameworks_unknown:
         out.line("  cannot tell: ", report.frameworks_unknown)
     out.table(
-        [(f.framework, f.requires, f.installed or "-", count(f.commits, "commit"), f.verdict) for f in report.frameworks],
+        [(f.framework, f.requires, f.installed or "-", count(f.calls, "call"), f.verdict) for f in report.frameworks],
         indent="  ",
     )
     out.line(Styled("versions", "bold"))

@@ -2,7 +2,7 @@
 
 A graph that stops at an interrupt pauses its session and leaves a question pending under the checkpoint's id; the run that
 resumes from that checkpoint, in whatever process, takes the question away. A checkpoint names the one that it goes on from:
-from that the store tells forks.
+from that the store tells forks. Messages are no part of the state, unless somebody edits them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from turnlog import semconv
 from turnlog.content import as_text
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo, patch
+from turnlog.instrument.langchain_messages import message
 from turnlog.instrument.late import end
 from turnlog.semconv import CheckpointSource, CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Tier
 
@@ -23,6 +24,8 @@ Json = dict[str, Any]
 
 # All others with such names carry what is to run next.
 _OWN_CHANNELS = {"__root__", "__previous__"}
+# LangGraph's, and those that deepagents copied from it.
+_MESSAGE_REDUCERS = {"add_messages", "_add_messages", "_messages_delta_reducer"}
 
 
 def _happened(call: Call) -> Start | None:
@@ -102,8 +105,7 @@ def _updated(call: Call, result: Any) -> Facts:
     updates = [update for superstep in call.argument(1, "supersteps") for update in superstep]
     given = {name: value for update in updates if isinstance(update[0], Mapping) for name, value in update[0].items()}
     changes = [
-        # What a reducer made of it is known to the graph alone.
-        _set(f"{place}{name}", value if type(channel).__name__ == "LastValue" else {"written": value})
+        _edit(f"{place}{name}", channel, value)
         for name, value in given.items()
         if (channel := call.instance.channels.get(name)) is not None
     ]
@@ -134,19 +136,51 @@ def _is_state(channel: str) -> bool:
 
 def _change(key: str, channel: Any) -> Json | None:
     if channel.is_available():
-        return _set(key, channel.get())
+        value = channel.get()
+        # Messages are in the log as turns, decisions and tools; hashing them all at every step costs more than the step.
+        return None if _holds_messages(channel, value) else _set(key, value)
     if type(channel).__name__ == "EphemeralValue":
         return None
     return {"op": DeltaOp.DROP.value, "kind": EntryKind.STATE.value, "key": key, "value": ""}
 
 
+def _edit(key: str, channel: Any, given: Any) -> Json:
+    replaces = type(channel).__name__ == "LastValue"
+    if type(given).__name__ == "Overwrite":
+        given, replaces = given.value, True
+    if _holds_messages(channel, given):
+        lines = "; ".join(map(_line, given if isinstance(given, list) else [given]))
+        return {**_set(key, lines if replaces else f"written {lines}"), "tier": Tier.TRANSIENT.value}
+    # What a reducer made of it is known to the graph alone.
+    return _set(key, given if replaces else {"written": given})
+
+
 def _set(key: str, value: Any) -> Json:
-    change = {"op": DeltaOp.SET.value, "kind": EntryKind.STATE.value, "key": key, "value": value}
-    if isinstance(value, list) and value and hasattr(value[-1], "content") and hasattr(value[-1], "type"):
-        # Hashing the history at every step costs more than the step; model calls say which messages they saw.
-        plural = "s" if len(value) > 1 else ""
-        return {**change, "value": f"{len(value)} message{plural}", "tier": Tier.TRANSIENT.value}
-    return change
+    return {"op": DeltaOp.SET.value, "kind": EntryKind.STATE.value, "key": key, "value": value}
+
+
+def _holds_messages(channel: Any, value: Any) -> bool:
+    """By its reducer, which also tells when there are none, or by the last of them."""
+    reducer = getattr(channel, "operator", None) or getattr(channel, "reducer", None)
+    if getattr(getattr(reducer, "func", reducer), "__name__", "") in _MESSAGE_REDUCERS:
+        return True
+    last = value[-1] if isinstance(value, list) and value else None
+    if isinstance(last, Mapping):
+        return "role" in last and "content" in last
+    return hasattr(last, "content") and hasattr(last, "type")
+
+
+def _line(raw: Any) -> str:
+    if getattr(raw, "type", "") == "remove":
+        return "remove all" if raw.id == "__remove_all__" else f"remove {raw.id}"
+    given = message(raw)
+    return f"{given['role']}: {' '.join(map(_words, given['parts']))}"
+
+
+def _words(part: Json) -> str:
+    if part.get("type") == "tool_call":
+        return f"call {part['name']}"
+    return as_text(part.get("content") or part.get("response") or part.get("type"))
 
 
 def _place(config: Json) -> tuple[str, bool]:

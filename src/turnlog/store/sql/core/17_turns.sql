@@ -7,7 +7,8 @@ select
     max(s.turn_input) as input_summary,
     min(s.started_at) as started_at,
     max(s.ended_at) as ended_at,
-    cast(sum(case when s.commit_kind <> '' then 1 else 0 end) as bigint) as commits,
+    -- A checkpoint that a run saves by itself repeats what its commits did.
+    cast(sum(case when s.commit_kind <> '' and s.checkpoint_source not in ('input', 'step') then 1 else 0 end) as bigint) as commits,
     cast(sum(case when s.commit_kind = 'tool' then 1 else 0 end) as bigint) as tool_calls,
     cast(sum(case when s.commit_kind <> '' and s.outcome not in ('ok', 'in_flight') then 1 else 0 end) as bigint) as failures,
     cast(sum(case when s.outcome = 'in_flight' then 1 else 0 end) as bigint) as in_flight,

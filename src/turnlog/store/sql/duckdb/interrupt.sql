@@ -44,13 +44,14 @@ set
     last_ns = greatest(x.last_ns, u.last_ns),
     span_count = x.span_count + u.spans,
     commit_count = x.commit_count + u.commits,
-    failure_count = x.failure_count + u.commits
+    failure_count = x.failure_count + u.failures
 from (
     select
         session_key,
         max(end_ns) as last_ns,
         count(*) as spans,
-        count(*) filter (where commit_kind <> '') as commits
+        count(*) filter (where commit_kind <> '' and checkpoint_source not in ('input', 'step')) as commits,
+        count(*) filter (where commit_kind <> '') as failures
     from cut_short
     group by session_key
 ) as u

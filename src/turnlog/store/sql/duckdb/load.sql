@@ -198,7 +198,8 @@ from (
         min(start_ns) as first_ns,
         max(greatest(start_ns, end_ns)) as last_ns,
         count(*) filter (where record = 'end') as spans,
-        count(*) filter (where record = 'end' and commit_kind <> '') as commits,
+        -- A checkpoint that a run saves by itself repeats what its commits did.
+        count(*) filter (where record = 'end' and commit_kind <> '' and checkpoint_source not in ('input', 'step')) as commits,
         count(*) filter (where record = 'end' and commit_kind <> '' and outcome not in ('ok', '')) as failures,
         coalesce(sum(input_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_in,
         coalesce(sum(output_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_out,

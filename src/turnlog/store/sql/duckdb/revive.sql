@@ -4,7 +4,8 @@ create or replace temp table revived as
 select
     s.session_key,
     s.commit_id,
-    s.commit_kind
+    s.commit_kind,
+    s.checkpoint_source
 from raw.spans as s
 join raw.processes as p using (process_key)
 where p.gone
@@ -25,12 +26,13 @@ update raw.sessions as x
 set
     span_count = x.span_count - u.spans,
     commit_count = x.commit_count - u.commits,
-    failure_count = x.failure_count - u.commits
+    failure_count = x.failure_count - u.failures
 from (
     select
         session_key,
         count(*) as spans,
-        count(*) filter (where commit_kind <> '') as commits
+        count(*) filter (where commit_kind <> '' and checkpoint_source not in ('input', 'step')) as commits,
+        count(*) filter (where commit_kind <> '') as failures
     from revived
     group by session_key
 ) as u
