@@ -115,6 +115,7 @@ GEN_AI_INPUT_MESSAGES = "gen_ai.input.messages"
 GEN_AI_OUTPUT_MESSAGES = "gen_ai.output.messages"
 GEN_AI_SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
 GEN_AI_DATA_SOURCE_ID = "gen_ai.data_source.id"
+GEN_AI_PROMPT_NAME = "gen_ai.prompt.name"
 
 MCP_METHOD_NAME = "mcp.method.name"
 MCP_RESOURCE_URI = "mcp.resource.uri"
@@ -402,6 +403,7 @@ ATTRIBUTE_TYPES = {
     GEN_AI_OUTPUT_MESSAGES: "any",
     GEN_AI_SYSTEM_INSTRUCTIONS: "any",
     GEN_AI_DATA_SOURCE_ID: "string",
+    GEN_AI_PROMPT_NAME: "string",
     MCP_METHOD_NAME: "string",
     MCP_RESOURCE_URI: "string",
 }

@@ -41,6 +41,18 @@ def test_calls_and_resources_of_an_mcp_server_are_recorded(tmp_path: Path) -> No
     assert commits(tmp_path) == [(1, "decision", "", "ok"), *tools, (1, "decision", "", "ok")]
 
 
+def test_calls_of_a_fastmcp_server_are_recorded_in_their_turns(tmp_path: Path) -> None:
+    pytest.importorskip("fastmcp.telemetry", reason="fastmcp 4 is not installed")
+    done = record("fastmcp_tools.py", tmp_path, FASTMCP_LOG_LEVEL="CRITICAL")
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["The spring of 1848 was wet.", "Nobody knows: no letters from 1830."]
+    assert commits(tmp_path, "archive") == [
+        (1, "tool", "find_letter", "ok"),
+        (1, "tool", "read_resource", "ok"),
+        (2, "tool", "find_letter", "error"),
+    ]
+
+
 def test_a_deep_agent_and_its_helper_are_one_turn(tmp_path: Path) -> None:
     pytest.importorskip("deepagents", reason="deepagents is not installed")
     done = record("deepagents_agent.py", tmp_path)

@@ -14,9 +14,13 @@ import pytest
 pytest.importorskip("fastmcp.telemetry", reason="fastmcp 4 is not installed")
 
 import fastmcp
+import httpx2
 from fastmcp import Client, Context, FastMCP, telemetry
 from fastmcp.client.elicitation import ElicitResult
 from fastmcp.exceptions import ToolError
+from fastmcp.server import create_proxy
+from fastmcp.server.providers.fastmcp_provider import FastMCPProviderTool
+from fastmcp.server.providers.proxy import ProxyTool
 from mcp.shared import _otel
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
@@ -30,6 +34,8 @@ from turnlog.instrument import instrument, uninstrument_all
 from turnlog.operation import use_provider
 from turnlog.settings import Settings
 
+PARTS = (FastMCP, FastMCPProviderTool, ProxyTool)
+
 
 @pytest.fixture(autouse=True)
 def _hooked(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -37,12 +43,12 @@ def _hooked(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setattr(telemetry, "otel_get_tracer", recording.provider.get_tracer)
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
     use_provider(recording.provider)
-    before = identities(FastMCP)
+    before = [identities(part) for part in PARTS]
     instrument("mcp", "fastmcp", tracer_provider=recording.provider)
     yield
     uninstrument_all()
     use_provider(None)
-    assert identities(FastMCP) == before
+    assert [identities(part) for part in PARTS] == before
     assert recording.processor.troubles == {}
 
 
@@ -166,13 +172,110 @@ async def test_a_server_that_is_called_without_a_client_records_its_tools(
     assert len(committed(recording)) == 5
 
 
-async def test_a_mounted_server_is_a_hop_of_the_same_call(server: FastMCP, settings: Settings) -> None:
-    outer = FastMCP("office")
-    outer.mount(server, "desk")
-    assert (await outer.call_tool("desk_add", {"a": 1, "b": 2})).structured_content == {"result": 3}
-    async with Client(outer) as client:
-        assert (await client.call_tool("desk_add", {"a": 3, "b": 4})).data == 7
-    assert log(settings) == [("desk_add", "ok", "3"), ("desk_add", "ok", "7")]
+@pytest.fixture(params=["mounted", "proxied"])
+def office(request: pytest.FixtureRequest, server: FastMCP) -> FastMCP:
+    """A server that passes calls on to another, under other names."""
+    office = FastMCP("office")
+    inner = server if request.param == "mounted" else create_proxy(Client(server))
+    office.mount(inner, "desk", tool_names={"add": "sum_up"})
+    return office
+
+
+@pytest.mark.parametrize("mode", ["native", "off"])
+async def test_a_call_that_is_passed_on_to_another_server_is_one_commit(
+    mode: Any, office: FastMCP, server: FastMCP, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @server.resource("notes://{day}/page")
+    def page(day: str) -> str:
+        return f"on {day}"
+
+    monkeypatch.setattr(fastmcp.settings, "telemetry_mode", mode)
+    async with Client(office) as client:
+        assert (await client.call_tool("desk_sum_up", {"a": 3, "b": 4})).data == 7
+        await client.read_resource("notes://desk/readme")
+        await client.read_resource("notes://desk/monday/page")
+        await client.get_prompt("desk_greet", {"name": "Ada"})
+    await office.call_tool("desk_sum_up", {"a": 1, "b": 2})
+    await office.read_resource("notes://desk/readme")
+    await office.read_resource("notes://desk/monday/page")
+    await office.render_prompt("desk_greet", {"name": "Bob"})
+    assert log(settings) == [
+        ("desk_sum_up", "ok", "7"),
+        ("read_resource", "ok", "hello"),
+        ("read_resource", "ok", "on monday"),
+        ("get_prompt", "ok", "Greet Ada."),
+        ("desk_sum_up", "ok", "3"),
+        ("read_resource", "ok", "hello"),
+        ("read_resource", "ok", "on monday"),
+        ("get_prompt", "ok", "Greet Bob."),
+    ]
+
+
+@pytest.mark.parametrize("has_client", [True, False])
+async def test_what_a_tool_asks_of_its_own_server_is_a_commit_of_its_own(
+    has_client: bool, server: FastMCP, settings: Settings
+) -> None:
+    @server.tool
+    async def safe_add(a: int, b: int, context: Context) -> int:
+        await context.fastmcp.read_resource("notes://readme")
+        return (await context.fastmcp.call_tool("add", {"a": a, "b": b})).structured_content["result"]
+
+    @server.prompt
+    async def welcome(name: str, context: Context) -> str:
+        greeting = (await context.fastmcp.render_prompt("greet", {"name": name})).messages[0].content.text
+        return f"{greeting} Twice."
+
+    if has_client:
+        async with Client(server) as client:
+            await client.call_tool("safe_add", {"a": 1, "b": 2})
+            await client.get_prompt("welcome", {"name": "Ada"})
+    else:
+        await server.call_tool("safe_add", {"a": 1, "b": 2})
+        await server.render_prompt("welcome", {"name": "Ada"})
+    assert log(settings) == [
+        ("safe_add", "ok", "3"),
+        ("read_resource", "ok", "hello"),
+        ("add", "ok", "3"),
+        ("get_prompt", "ok", "Greet Ada. Twice."),
+        ("get_prompt", "ok", "Greet Ada."),
+    ]
+
+
+async def test_a_time_limit_of_the_server_is_told_from_a_failure(server: FastMCP, settings: Settings) -> None:
+    @server.tool(timeout=0.05)
+    async def dawdle() -> str:
+        await asyncio.sleep(60)
+        return "never"
+
+    @server.tool
+    async def ask_upstream() -> str:
+        raise httpx2.ReadTimeout("no answer")
+
+    for name in ("dawdle", "ask_upstream"):
+        with pytest.raises(ToolError):
+            await server.call_tool(name)
+    assert [row[:2] for row in log(settings)] == [("dawdle", "timeout"), ("ask_upstream", "timeout")]
+
+
+async def test_a_question_that_nobody_answers_is_how_the_call_failed(server: FastMCP, settings: Settings) -> None:
+    form = ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
+
+    @server.tool
+    async def remove(context: Context) -> Any:
+        return InputRequiredResult(input_requests={"sure": ElicitRequest(params=form)})
+
+    async def hesitate(*_: Any) -> Any:
+        await asyncio.sleep(60)
+
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match="not supported"):
+            await client.call_tool("remove", {})
+    async with Client(server, elicitation_handler=hesitate) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await client.call_tool("remove", {})
+    assert [row[:2] for row in log(settings)] == [("remove", "error"), ("remove", "cancelled")]
+    assert log(settings)[0][2] == "Elicitation not supported"
 
 
 async def test_a_call_that_asks_something_first_is_one_commit(server: FastMCP, settings: Settings) -> None:

@@ -24,7 +24,7 @@ from mcp.server._otel import OpenTelemetryMiddleware
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared import _otel, jsonrpc_dispatcher
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types import REQUEST_TIMEOUT, ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 import turnlog
 from instrument.recorder import identities
@@ -36,7 +36,7 @@ from turnlog.operation import use_provider
 from turnlog.settings import Settings
 
 Row = tuple[str, str, str, str]
-PARTS = (ClientSession, OpenTelemetryMiddleware, StreamableHTTPTransport, jsonrpc_dispatcher)
+PARTS = (Client, ClientSession, OpenTelemetryMiddleware, StreamableHTTPTransport, jsonrpc_dispatcher)
 
 
 @pytest.fixture(autouse=True)
@@ -195,6 +195,42 @@ async def test_another_tool_that_a_tool_calls_is_a_commit_of_its_own(server: MCP
     assert [row[1] for row in log(settings) if row[0] == "tool"] == ["sum_up", "read_resource", "add"]
 
 
+async def test_what_a_tool_asks_another_server_is_a_commit_of_its_own(server: MCPServer, settings: Settings) -> None:
+    outer = MCPServer("office", log_level="WARNING")
+
+    @outer.tool()
+    async def safe_add(a: int, b: int) -> str:
+        async with Client(server) as inside:
+            await inside.read_resource("notes://readme")
+            return (await inside.call_tool("add", {"a": a, "b": b + 1})).content[0].text
+
+    async with Client(outer) as client:
+        assert (await client.call_tool("safe_add", {"a": 1, "b": 2})).content[0].text == "4"
+    assert [row[1:] for row in log(settings) if row[0] == "tool"] == [
+        ("safe_add", "ok", "4"),
+        ("read_resource", "ok", "hello"),
+        ("add", "ok", "4"),
+    ]
+
+
+async def test_calls_that_run_at_once_have_each_their_own_span(server: MCPServer, settings: Settings) -> None:
+    @server.tool()
+    async def wait(seconds: float) -> float:
+        await asyncio.sleep(seconds)
+        return seconds
+
+    async with Client(server) as client:
+        first = asyncio.create_task(client.call_tool("wait", {"seconds": 0.2}))
+        await asyncio.sleep(0.05)
+        await asyncio.gather(client.read_resource("notes://readme"), client.call_tool("wait", {"seconds": 0.1}))
+        await first
+    assert log(settings) == [
+        ("tool", "wait", "ok", "0.2"),
+        ("tool", "read_resource", "ok", "hello"),
+        ("tool", "wait", "ok", "0.1"),
+    ]
+
+
 async def test_two_sessions_that_call_at_once_are_kept_apart(server: MCPServer, settings: Settings) -> None:
     async def work(client: Client, name: str, a: int) -> None:
         with turnlog.session(name), turnlog.turn(name):
@@ -224,6 +260,45 @@ async def test_a_call_that_asks_something_first_is_one_commit(server: MCPServer,
     async with Client(server, elicitation_callback=agree) as client:
         assert (await client.call_tool("remove", {})).content[0].text == "removed: accept"
     assert log(settings) == [("tool", "remove", "ok", "removed: accept")]
+
+
+async def test_a_question_that_nobody_answers_is_how_the_call_failed(server: MCPServer, settings: Settings) -> None:
+    form = ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
+
+    @server.tool()
+    async def remove(context: Context) -> str | InputRequiredResult:
+        return InputRequiredResult(input_requests={"sure": ElicitRequest(params=form)})
+
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match="not supported"):
+            await client.call_tool("remove", {})
+    assert log(settings) == [("tool", "remove", "error", "Elicitation not supported")]
+
+
+async def test_a_server_that_has_forgotten_the_session_is_no_time_limit(
+    server: MCPServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def send(*_: Any) -> Any:
+        raise MCPError(REQUEST_TIMEOUT, "Session not found")
+
+    async with Client(server) as client:
+        with monkeypatch.context() as patched, pytest.raises(MCPError):
+            patched.setattr(client.session._dispatcher, "send_raw_request", send)
+            await client.call_tool("add", {"a": 1, "b": 2})
+    assert log(settings) == [("tool", "add", "error", "Session not found")]
+
+
+async def test_a_tool_that_only_connects_to_a_server_is_not_on_it(server: MCPServer, recording: Recording) -> None:
+    with serving(server) as url:
+
+        @server.tool()
+        async def look_around() -> int:
+            async with Client(url) as inside:
+                return len((await inside.list_tools()).tools)
+
+        async with Client(server) as client:
+            await client.call_tool("look_around", {})
+    assert "server.address" not in tool_span(recording, "look_around")
 
 
 async def test_over_http_the_servers_address_is_said_and_the_server_leaves_the_call_to_the_client(

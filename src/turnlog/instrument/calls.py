@@ -46,13 +46,15 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is known when an operation starts. `adopted` is the span that the framework has started for it."""
+    """What is known when an operation starts. `adopted` is the span that the framework has started for it. `alone`: it is known
+    that there is no other."""
 
     name: str
     attributes: dict[str, Any] = field(default_factory=dict)
     content: dict[str, Any] = field(default_factory=dict)
     kind: SpanKind = SpanKind.INTERNAL
     adopted: Adopted | None = None
+    alone: bool = False
 
 
 class Facts(NamedTuple):
@@ -118,8 +120,8 @@ class Account:
 
     def start(self, start: Start, parent: Context | None = None, start_ns: int | None = None) -> Operation:
         """The operation, on the span that another instrumentation has started for it if there is one; a commit has none."""
-        is_operation = semconv.GEN_AI_OPERATION_NAME in start.attributes
-        if is_operation and (found := _standing_for(start, self.scopes)) is not None:
+        may_stand = semconv.GEN_AI_OPERATION_NAME in start.attributes and not start.alone
+        if may_stand and (found := _standing_for(start, self.scopes)) is not None:
             return found
         name, attributes, content = start.name, start.attributes, start.content
         return Operation.start(name, attributes, content, kind=start.kind, parent=parent, tracer=self.tracer, start_ns=start_ns)
