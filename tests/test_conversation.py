@@ -85,6 +85,26 @@ def test_a_tool_that_was_recorded_names_who_asked_and_is_not_recovered_again(rec
     assert [kind for kind, *_ in commits(settings, session_of(chat))] == ["decision", "tool", "decision"]
 
 
+def test_conversations_of_one_session_that_take_turns_go_on_with_their_own(recording: Recording) -> None:
+    asked = assistant("I look.", "search")
+    with turnlog.session("s"):
+        one, other = (recording.chat([user(text)], [asked]) for text in ("one", "other"))
+        ends = [recording.chat([user(text), asked, tool_result(text)], [assistant(text)]) for text in ("one", "other")]
+    assert [turn_of(end) for end in ends] == [turn_of(one), turn_of(other)]
+    assert turn_of(one) != turn_of(other)
+
+
+def test_a_context_shows_what_the_model_got_and_not_what_the_tool_gave(recording: Recording, settings: Settings) -> None:
+    for question, failure, got in (("a", None, "given"), ("b", None, "SHORT"), ("c", ValueError("no"), "It failed.")):
+        asked = assistant("", "search")
+        with turnlog.session(question):
+            recording.chat([user(question)], [asked])
+            recording.tool("search", {}, "given", failure)
+            recording.chat([user(question), asked, tool_result(got)], [assistant("x")])
+        with queries.reading(settings) as db:
+            assert [each.summary for each in queries.context(db, question, 1) if each.role == "tool"] == [got]
+
+
 def test_a_tool_that_starts_before_its_model_call_is_over_names_it_and_is_not_recovered_again(recording: Recording) -> None:
     asked = [assistant("I look.", "search", "search")]
     with recording.agent("Find it.", "s"):

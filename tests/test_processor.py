@@ -339,14 +339,17 @@ with recording.agent("q", conversation="c"):
 
 
 def test_a_model_call_that_a_library_reports_once_more_afterwards_is_no_second_commit(recording: Recording) -> None:
-    recording.chat([user("hi")], [assistant("ho")], **{semconv.GEN_AI_RESPONSE_ID: "r1"})
+    recording.chat([user("before")], [assistant("x")], **{semconv.GEN_AI_RESPONSE_ID: "r0"})
+    chat = recording.chat([user("hi")], [assistant("ho")], **{semconv.GEN_AI_RESPONSE_ID: "r1"})
     for response_id in ("r1", "r2"):
         late = recording.tracer.start_span("litellm_request")
         late.set_attributes({semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_RESPONSE_ID: response_id})
         late.end()
+    told = recording.spans[-2]
+    assert (session_of(told), turn_of(told)) == (session_of(chat), turn_of(chat))
     committed = [span for span in recording.spans if semconv.COMMIT_KIND in span.attributes]
     found = [(span.name, span.attributes[semconv.GEN_AI_RESPONSE_ID]) for span in committed]
-    assert found == [("chat", "r1"), ("litellm_request", "r2")]
+    assert found == [("chat", "r0"), ("chat", "r1"), ("litellm_request", "r2")]
 
 
 @pytest.fixture
@@ -427,6 +430,35 @@ def test_a_full_span_keeps_its_session_and_turn(settings: Settings, make_recordi
         operation.end()
     (row,) = [row for row in journal_rows(settings) if row["record"] == "end"]
     assert (row["session_id"], bool(row["turn_id"])) == ("s", True)
+
+
+def test_state_pushes_nothing_off_a_span_that_another_instrumentation_fills(
+    recording: Recording, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(awaited, "peer", 1)
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False, span_limits=SpanLimits(max_span_attributes=12))
+    provider.add_span_processor(recording.processor)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    theirs = {f"their.{number}": number for number in range(11)}
+    span = provider.get_tracer("peer").start_span("chat", attributes=dict(list(theirs.items())[:6]))
+    said: dict[str, Any] = {semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_REQUEST_MODEL: "m"}
+    with session("s"):
+        assert adopt(span, said, {semconv.GEN_AI_INPUT_MESSAGES: [user("q")]})
+    span.set_attributes(dict(list(theirs.items())[6:]))
+    said[semconv.GEN_AI_USAGE_INPUT_TOKENS] = 7
+    span.end()
+    (exported,) = exporter.get_finished_spans()
+    assert dict(exported.attributes or {}) == {**theirs, semconv.SESSION_ID: "s"}
+    assert exported.dropped_attributes > 0
+    start, end = (row for row in journal_rows(settings) if row["record"] in ("start", "end"))
+    assert (start["session_id"], start["operation"], start["request_model"]) == ("s", "chat", "m")
+    assert (end["session_id"], end["turn_id"], end["commit_kind"], end["input_tokens"]) == (
+        "s",
+        start["turn_id"],
+        "decision",
+        7,
+    )
 
 
 def unsampled(recording: Recording, sampler: Sampler = ALWAYS_OFF) -> tuple[TracerProvider, InMemorySpanExporter]:

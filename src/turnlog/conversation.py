@@ -106,8 +106,9 @@ class Conversations:
             asked = Asked(identity, context, span.end_time or 0)
             self._lineages.replied(sight, outputs, _span_id(span), response_id, asked)
 
-    def ran(self, ask: Ask, changes: tuple[Change, ...]) -> None:
-        """What a tool call touched is what its result will introduce to the context."""
+    def ran(self, ask: Ask, changes: tuple[Change, ...], output: str) -> None:
+        """What a tool call touched is what its result will introduce to the context; what it gave may be another text there."""
+        ask.output = output
         touched = tuple(change.entry for change in changes if change.kind in (EntryKind.FILE, EntryKind.SOURCE))
         ask.entries = tuple(dict.fromkeys((*(ask.entries or ()), *touched)))
 

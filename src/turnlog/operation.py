@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from turnlog import semconv
-from turnlog.span_attributes import attributes_of, set_attributes
+from turnlog.span_attributes import set_attributes
 from turnlog.unsampled import in_context, record_unsampled
 
 SCOPE = "turnlog"
@@ -160,7 +160,7 @@ class _Processor(Protocol):
     @property
     def store(self) -> str: ...
     def knows(self, span: ReadableSpan) -> bool: ...
-    def adopt(self, span: ReadableSpan, content: Content) -> None: ...
+    def adopt(self, span: ReadableSpan, content: Content, said: Mapping[str, Any]) -> None: ...
     def hear(self, span: ReadableSpan) -> None: ...
     def accompany(self, span: ReadableSpan, adopted: ReadableSpan) -> None: ...
     def has_seen(self, span_id: int) -> bool: ...
@@ -196,17 +196,14 @@ def claim_started() -> list[ReadableSpan]:
     return found
 
 
-def adopt(span: trace.Span, attributes: Mapping[str, Any], content: Content) -> bool:
-    """Take a running span of an awaited scope for an operation. What it says stands, the rest is added; false when its spans
-    do not come to us."""
+def adopt(span: trace.Span, said: Mapping[str, Any], content: Content) -> bool:
+    """Take a running span of an awaited scope for an operation. What it says stands; what is in `said` when it ends is added.
+    False when its spans do not come to us."""
     if not isinstance(span, ReadableSpan) or not span.is_recording():
         return False
     takers = [processor for processor in list(processors) if processor.knows(span)]
-    if takers:
-        known = attributes_of(span)
-        span.set_attributes({key: value for key, value in attributes.items() if value is not None and key not in known})
     for processor in takers:
-        processor.adopt(span, content)
+        processor.adopt(span, content, said)
     return bool(takers)
 
 

@@ -10,7 +10,7 @@ import logging
 import os
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from opentelemetry.context import Context
@@ -55,9 +55,13 @@ _ON_SPANS = (
 
 class _Running:
     """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call.
-    `call` is what a span directly inside says too when it is about the same call."""
+    `call` is what a span directly inside says too when it is about the same call. `said` is what an operation says besides what
+    the span that it adopted does; it grows."""
 
-    __slots__ = ("aside", "ask", "call", "content", "identity", "is_ours", "key", "session", "sight", "stamp", "turn")
+    __slots__ = (
+        *("aside", "ask", "beside", "call", "content", "identity", "is_foreign", "is_ours", "key"),
+        *("said", "session", "sight", "stamp", "turn"),
+    )
 
     def __init__(self, identity: Identity, content: Content | None = None, aside: bool = False, call: str = "") -> None:
         self.identity = identity
@@ -67,6 +71,9 @@ class _Running:
         self.content: Content = {} if content is None else content
         self.key = (0, 0)
         self.stamp: Mapping[str, Any] = {}
+        self.said: Mapping[str, Any] = {}
+        self.beside: Mapping[str, Any] | None = None
+        self.is_foreign = content is None
         self.session = identity.session
         self.turn = identity.turn
         self.sight: Sight | None = None
@@ -97,7 +104,7 @@ class SessionProcessor(SpanProcessor):
         self._parents: dict[int, _Running] = {}
         self._ended: OrderedDict[int, Identity] = OrderedDict()
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
-        self._responses: OrderedDict[str, None] = OrderedDict()
+        self._responses: OrderedDict[str, Identity] = OrderedDict()
         _processors.add(self)
         processors.add(self)
 
@@ -129,10 +136,10 @@ class SessionProcessor(SpanProcessor):
     def has_seen(self, span_id: int) -> bool:
         return span_id in self._parents or span_id in self._waiting or span_id in self._ended
 
-    def adopt(self, span: Any, content: Content) -> None:
+    def adopt(self, span: Any, content: Content, said: Mapping[str, Any]) -> None:
         self._waiting.pop(_key(span)[0], None)
         try:
-            self._start(span, content)
+            self._start(span, content, said=said)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("adopting a span", error)
 
@@ -140,8 +147,8 @@ class SessionProcessor(SpanProcessor):
         """A span of an awaited scope belongs where an adopted one of the same call does."""
         running = self._running.get(_key(adopted))
         if running is not None and self._waiting.pop(_key(span)[0], None) is not None:
-            self._remember_running(span, _Running(running.identity, aside=True))
-            add_attributes(span, _stamp(running.session, running.turn))
+            other = self._remember_running(span, _Running(running.identity, aside=True))
+            other.stamp = _stamp(running.session, running.turn)
 
     def hear(self, span: Any) -> None:
         running = self._running.get(_key(span))
@@ -193,11 +200,12 @@ class SessionProcessor(SpanProcessor):
         if (span := self._waiting.pop(span_id, None)) is not None:
             self._start(span, None, aside=True)
 
-    def _start(self, span: Span, given: Content | None, aside: bool = False) -> None:
-        """`given` is the content that an operation of ours has beside its span."""
+    def _start(self, span: Span, given: Content | None, aside: bool = False, said: Mapping[str, Any] | None = None) -> None:
+        """`given` is the content that an operation of ours has beside its span, `said` what it says of one that it adopts."""
         content: Content = {} if given is None else given
-        aside = aside or self._is_told_by_outer(span, given is not None)
-        attributes: Mapping[str, Any] = {} if aside else attributes_of(span)
+        known = attributes_of(span) if said is None else {**said, **attributes_of(span)}
+        aside = aside or self._is_told_by_outer(span, known, given is not None)
+        attributes: Mapping[str, Any] = {} if aside else known
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
         calls_model = operation in _MODEL_CALLS
@@ -218,6 +226,10 @@ class SessionProcessor(SpanProcessor):
             match = self._attempt(
                 "following the messages", None, lambda: self.conversations.match(attributes, content, named, turn_input)
             )
+            answered = match.lineage.answered if match is not None and match.lineage is not None else None
+            if calls_model and not fresh_input and parent is None and isinstance(answered, Asked):
+                # Several conversations of one session take turns: this goes on with its own.
+                parent = answered.identity
         elif operation == GenAiOperation.EXECUTE_TOOL:
             ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
@@ -234,6 +246,8 @@ class SessionProcessor(SpanProcessor):
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
         running = self._remember_running(span, _Running(identity, given, aside, _call_of(attributes)))
         running.ask = ask
+        if said is not None:
+            running.is_foreign, running.said = True, said
         stamp = _stamp(identity.session, identity.turn)
         if operation == GenAiOperation.EXECUTE_TOOL:
             stamp |= self._attempt("reading a tool's input", _NOTHING, lambda: input_of_tool(attributes, content, self._policy))
@@ -248,22 +262,26 @@ class SessionProcessor(SpanProcessor):
                 span.add_link(before.opened_by)
         if match is not None and calls_model:
             stamp |= self._attempt("following the messages", _NOTHING, lambda: self._enter(span, running, match))
-        add_attributes(span, stamp)
         running.stamp = stamp
+        if running.is_foreign:
+            # Whoever made the span may yet fill it: ours comes when it ends, into the room that is left.
+            running.beside = {**attributes, **stamp}
+        elif not add_attributes(span, stamp):
+            running.beside = stamp
         # A checkpoint is over when it is told.
         if takes_part and semconv.CHECKPOINT_ID not in attributes:
-            self._append(span, "start")
+            self._append(span, "start", running)
         running.session, running.turn = identity.session, identity.turn
         if self._observer is not None:
-            self._observe(self._observer, span, operation, content)
+            self._observe(self._observer, span, attributes, content)
         sight = running.sight
         if sight is not None:
             self._attempt("telling what left the context", None, lambda: self._tell(span, sight))
 
-    def _is_told_by_outer(self, span: Span, is_ours: bool) -> bool:
+    def _is_told_by_outer(self, span: Span, attributes: Mapping[str, Any], is_ours: bool) -> bool:
         """Whether the span directly around one is our own about the same call. A foreign one is what makes way."""
         outer = self._parents.get(span.parent.span_id) if span.parent is not None else None
-        if outer is None or not outer.call or outer.call != _call_of(attributes_of(span)):
+        if outer is None or not outer.call or outer.call != _call_of(attributes):
             return False
         if not outer.is_ours:
             outer.aside, outer.call = True, ""
@@ -283,10 +301,9 @@ class SessionProcessor(SpanProcessor):
         self._write_blobs(self.conversations.blobs(sight))
         self.conversations.tell(span, sight)
 
-    def _observe(self, observer: Observer, span: Span, operation: Any, content: Content) -> None:
+    def _observe(self, observer: Observer, span: Span, attributes: Mapping[str, Any], content: Content) -> None:
         parent = span.parent.span_id if span.parent else 0
-        if operation == GenAiOperation.EXECUTE_TOOL:
-            attributes = attributes_of(span)
+        if attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL:
             arguments = content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
             tool = str(attributes.get(semconv.GEN_AI_TOOL_NAME) or "")
             # Operations of ours make their span current around the tool's code; a foreign span may not be.
@@ -331,10 +348,16 @@ class SessionProcessor(SpanProcessor):
         attributes = attributes_of(span)
         # A span that is full has lost what was written on it first.
         found: dict[str, Any] = {key: value for key, value in running.stamp.items() if key not in attributes}
+        said = {key: value for key, value in running.said.items() if key not in attributes}
+        if running.is_foreign:
+            attributes = {**found, **said, **attributes}
         if (identity.session, identity.turn) != (running.session, running.turn):
             found |= _stamp(identity.session, identity.turn)
+        seen = self._seen(running, attributes)
+        if seen is not None:
+            found |= _stamp(seen.session, seen.turn)
         if running.aside:
-            add_attributes(span, found)
+            running.beside = None if add_attributes(span, found) else found
             return
         is_error = span.status.status_code is StatusCode.ERROR
         failed = bool(content.get(semconv.ERROR_TYPE, is_error))
@@ -347,7 +370,7 @@ class SessionProcessor(SpanProcessor):
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )
-        if commit is not None and (_is_told(commit, identity.turn) or self._was_seen(running, attributes)):
+        if commit is not None and (_is_told(commit, identity.turn) or seen is not None):
             commit = None
         if commit is not None:
             found |= commit.attributes()
@@ -355,25 +378,26 @@ class SessionProcessor(SpanProcessor):
                 found[semconv.COMMIT_SEQUENCE] = identity.turn.next_sequence()
             self._write_blobs(commit.blobs)
             if running.ask is not None:
-                self.conversations.ran(running.ask, commit.changes)
+                self.conversations.ran(running.ask, commit.changes, commit.output_hash)
         sight = running.sight
         if sight is not None:
             self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
         if self._policy.on_spans:
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
-        add_attributes(span, found)
+        found |= {key: value for key, value in said.items() if key not in found}
+        running.beside = None if add_attributes(span, found) else found
 
-    def _was_seen(self, running: _Running, attributes: Mapping[str, Any]) -> bool:
-        """Whether a span tells afterwards, from a library's log, of a model call that was recorded while it ran."""
+    def _seen(self, running: _Running, attributes: Mapping[str, Any]) -> Identity | None:
+        """Where the model call was recorded while it ran, of which a span tells afterwards, as from a library's log."""
         is_late = running.sight is None and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
-        return is_late and attributes.get(semconv.GEN_AI_RESPONSE_ID) in self._responses
+        return self._responses.get(str(attributes.get(semconv.GEN_AI_RESPONSE_ID))) if is_late else None
 
     def _leave(self, span: Span, running: _Running, sight: Sight) -> None:
-        attributes, content = attributes_of(span), running.content
+        attributes, content = {**running.said, **attributes_of(span)}, running.content
         outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
         response_id = str(attributes.get(semconv.GEN_AI_RESPONSE_ID) or "")
         if response_id:
-            self._responses[response_id] = None
+            self._responses[response_id] = running.identity
             if len(self._responses) > _REMEMBERED:
                 self._responses.popitem(last=False)
         self.conversations.leave(span, sight, running.identity, outputs, response_id)
@@ -396,16 +420,17 @@ class SessionProcessor(SpanProcessor):
         self._remember(span_id, running.identity)
         if span.attributes and semconv.LIFECYCLE_STATE in span.attributes:
             transitions.entered(running.identity.session, span.attributes[semconv.LIFECYCLE_STATE])
-        self._append(span, "end", _SAID_AT_START if running.sight is not None else ())
+        self._append(span, "end", running)
 
     def _remember(self, span_id: int, identity: Identity) -> None:
         self._ended[span_id] = identity
         if len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 
-    def _append(self, span: ReadableSpan, record: str, said: Collection[str] = ()) -> None:
+    def _append(self, span: ReadableSpan, record: str, running: _Running) -> None:
         if self.journal is not None:
-            self.journal.append(span_row(span, record, self._policy, said))
+            said = _SAID_AT_START if record == "end" and running.sight is not None else ()
+            self.journal.append(span_row(span, record, self._policy, said, running.beside))
 
     def _attempt(self, where: str, otherwise: _T, read: Callable[[], _T]) -> _T:
         """What a framework's objects say; one that cannot be read costs what it would have said, not the span."""

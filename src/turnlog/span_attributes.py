@@ -20,20 +20,27 @@ def attributes_of(span: ReadableSpan) -> Mapping[str, Any]:
     return mapping if mapping is not None else span.attributes or {}
 
 
-def add_attributes(span: Span, found: Mapping[str, Any]) -> None:
-    """Add values that are attribute types already: text, numbers, tuples of text. The user's span limits hold."""
+def add_attributes(span: Span, found: Mapping[str, Any]) -> bool:
+    """Add values that are attribute types already: text, numbers, tuples of text. The user's span limits hold, and nothing that
+    is there makes room: false when not all of it is on the span as it was given."""
     attributes: Any = span._attributes
     mapping = getattr(attributes, "_dict", None)
+    if mapping is None:
+        return False
     unlimited = getattr(attributes, "max_value_len", 0) is None
-    if mapping is not None and unlimited and len(mapping) + len(found) <= (attributes.maxlen or len(found)):
+    if unlimited and len(mapping) + len(found) <= (attributes.maxlen or len(found)):
         mapping.update(found)
-        return
+        return True
     frozen, attributes._immutable = attributes._immutable, False
     try:
         for key, value in found.items():
-            attributes[key] = value
+            if key in mapping or attributes.maxlen is None or len(mapping) < attributes.maxlen:
+                attributes[key] = value
+            else:
+                attributes.dropped += 1
     finally:
         attributes._immutable = frozen
+    return False
 
 
 def set_attributes(span: trace.Span, found: Mapping[str, Any]) -> None:

@@ -22,12 +22,16 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
 from instrument.recorder import Recorder, identities
 from turnlog import semconv
+from turnlog.content import ContentPolicy
+from turnlog.identity import Sessions
 from turnlog.instrument.adopted import Adopted, adopted
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.core import Extension, Framework, Instrumentation
 from turnlog.instrument.late import end_late
-from turnlog.operation import claim_started, note_started, processors
+from turnlog.operation import awaited, claim_started
+from turnlog.processor import SessionProcessor
 from turnlog.semconv import GenAiOperation
+from turnlog.settings import Settings
 
 SOURCE = """
 import asyncio
@@ -499,32 +503,18 @@ def test_a_hook_is_inside_the_wrappers_of_others_and_either_can_be_taken_out(
     assert theirs.__wrapped__ is plain
 
 
-class Peer(SpanProcessor):
-    """Stands in for turnlog's processor: all that comes to it can be adopted once."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Any] = []
-        processors.add(self)  # type: ignore[arg-type]
-
-    def on_start(self, span: Any, parent_context: Any = None) -> None:
-        self.waiting.append(span)
-        note_started(span)
-
-    def knows(self, span: Any) -> bool:
-        return span in self.waiting
-
-    def adopt(self, span: Any, content: Any) -> None:
-        self.waiting.remove(span)
-
-    def accompany(self, span: Any, adopted: Any) -> None:
-        self.waiting.remove(span)
-
-    def has_seen(self, span_id: int) -> bool:
-        return False
+@pytest.fixture
+def processor(provider: TracerProvider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SessionProcessor:
+    for scope in ("one", "other", "peer", "strange"):
+        monkeypatch.setitem(awaited, scope, 1)
+    made = SessionProcessor(ContentPolicy(Settings(directory=tmp_path)), Sessions())
+    provider.add_span_processor(made)
+    claim_started()
+    return made
 
 
+@pytest.mark.usefixtures("processor")
 def test_a_peers_span_ends_when_both_it_and_our_hook_are_done(provider: TracerProvider, recorder: Recorder) -> None:
-    provider.add_span_processor(Peer())
     span = provider.get_tracer("peer").start_span("theirs")
     taken = Adopted.take(span, {semconv.GEN_AI_REQUEST_MODEL: "m"}, {}, waits=True)
     assert taken is not None
@@ -537,9 +527,8 @@ def test_a_peers_span_ends_when_both_it_and_our_hook_are_done(provider: TracerPr
     assert (seen[semconv.GEN_AI_REQUEST_MODEL], seen[semconv.GEN_AI_RESPONSE_ID]) == ("m", "r")
 
 
+@pytest.mark.usefixtures("processor")
 def test_a_span_that_its_instrumentation_forgets_ends_with_the_call(provider: TracerProvider, recorder: Recorder) -> None:
-    peer = Peer()
-    provider.add_span_processor(peer)
     taken = Adopted.take(provider.get_tracer("peer").start_span("theirs"), {}, {}, waits=True)
     assert taken is not None
     taken.end()
@@ -551,16 +540,31 @@ def test_a_span_that_its_instrumentation_forgets_ends_with_the_call(provider: Tr
     assert recorder.names == ["theirs"]
 
 
+@pytest.mark.usefixtures("processor")
+def test_a_span_that_its_instrumentation_keeps_and_does_not_end_is_ended_a_while_after_the_call(
+    provider: TracerProvider, recorder: Recorder
+) -> None:
+    span = provider.get_tracer("peer").start_span("theirs")
+    taken = Adopted.take(span, {}, {}, waits=True)
+    assert taken is not None
+    end_late(patience=0.0)
+    assert recorder.names == []
+    taken.end()
+    end_late(patience=60.0)
+    assert recorder.names == []
+    end_late(patience=0.0)
+    span.end()
+    assert recorder.names == ["theirs"]
+
+
+@pytest.mark.usefixtures("processor")
 def test_of_the_spans_that_callbacks_have_just_started_the_latest_is_adopted_and_those_of_others_go_with_it(
     provider: TracerProvider, recorder: Recorder
 ) -> None:
-    peer = Peer()
-    provider.add_span_processor(peer)
-    claim_started()
     account = Account("test", ("one", "other"))
     first, second, strange = (provider.get_tracer(name).start_span(name) for name in ("one", "other", "strange"))
     operation = account.start(Start("ours", {semconv.GEN_AI_OPERATION_NAME: "chat"}))
-    assert (operation.span, peer.waiting) == (second, [strange])
+    assert operation.span is second
     assert (adopted(first), adopted(second), adopted(strange)) == (operation, operation, None)
     for span in (first, second, strange):
         span.end()

@@ -91,7 +91,7 @@ class Lineages:
         lineage = sight.lineage
         messages = as_messages(outputs)
         with self._lock:
-            lineage.failed = not messages
+            lineage.failed, lineage.answered = not messages, asked_by
             lineage.reply, said = messages, []
             for message in messages:
                 if digest := self._words(message):

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from turnlog.content import ContentPolicy
 from turnlog.derive.context import Item, Seen
-from turnlog.derive.messages import Message, Part, split_results, texts
+from turnlog.derive.messages import Message, Part, result_of, split_results, texts
 
 
 @dataclass(slots=True)
 class Ask:
-    """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back."""
+    """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back; `output` the digest of
+    what the call gave when it was seen to run, empty when it gave nothing."""
 
     call_id: str
     tool: str
@@ -24,6 +25,7 @@ class Ask:
     asked_by: Any
     claimed: bool = False
     entries: tuple[str, ...] | None = None
+    output: str | None = None
 
 
 class Answer(NamedTuple):
@@ -67,6 +69,8 @@ class Sight(NamedTuple):
             row: dict[str, Any] = {"op": "add", "at": item.at, "hash": item.hash, "role": item.role}
             if item.call:
                 row["call"] = item.call
+                if message is not None and (text := self._instead(item.call, message, policy)):
+                    row["text"] = text
             elif item.origin:
                 row["from"] = item.origin
             elif message is not None and (text := policy.summary(texts(message))):
@@ -75,6 +79,13 @@ class Sight(NamedTuple):
                 row["keys"] = item.keys
             rows.append(row)
         return rows
+
+
+    def _instead(self, call: str, message: Message, policy: ContentPolicy) -> str:
+        """What the model got for a tool's output, where an application or framework has made something else of that."""
+        ask, (result, _) = self.lineage.asks.get(call), result_of(message)
+        is_other = ask is not None and ask.output is not None and (not ask.output or policy.hash(result) != ask.output)
+        return policy.summary(result) if is_other else ""
 
 
 class Filed(NamedTuple):
@@ -89,6 +100,7 @@ class Lineage:
 
     __slots__ = (
         *(
+            "answered",
             "asks",
             "caller",
             "calls",
@@ -125,6 +137,8 @@ class Lineage:
         self.said: OrderedDict[str, tuple[str, int]] = OrderedDict()
         self.reply: Sequence[Message] = ()
         self.replies: list[str] = []
+        # Whatever the caller needs to find its way back to where the model last answered.
+        self.answered: Any = None
         self.failed = False
         self.inherited = False
         self.filed = Filed()

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Span
 
 from turnlog import semconv
-from turnlog.instrument.late import end
+from turnlog.instrument.late import end, wait_for_other
 from turnlog.operation import Content, Operation, accompany, adopt, error_type, unwrapped
 from turnlog.span_attributes import attributes_of
 
@@ -27,15 +27,15 @@ class _Run(Protocol):
 
 
 class Adopted(Operation):
-    __slots__ = ("_done", "_end", "_over", "_said", "run", "waits")
+    __slots__ = ("__weakref__", "_done", "_end", "_over", "_said", "run", "waits")
 
-    def __init__(self, span: Span, content: Content, waits: bool = False) -> None:
+    def __init__(self, span: Span, content: Content, said: dict[str, Any] | None = None, waits: bool = False) -> None:
         super().__init__(span, content)
         self.run: _Run | None = None
         self.waits = waits
         self._done = 0
         self._over: int | None = None
-        self._said: dict[str, Any] = {}
+        self._said = said
         self._end = span.end
         span.end = self._framework_ends  # type: ignore[method-assign]
         span._turnlog = self  # type: ignore[attr-defined]
@@ -44,11 +44,8 @@ class Adopted(Operation):
     def take(cls, span: Span, attributes: Mapping[str, Any], content: Content, waits: bool = False) -> Adopted | None:
         """Adopt a span that somebody else has started for the operation; not one whose spans do not come to us. One that
         `waits` ends when both it and the operation are told to."""
-        if not adopt(span, attributes, content):
-            return None
-        taken = cls(span, content, waits)
-        taken._said = {key: value for key, value in attributes.items() if value is not None}
-        return taken
+        said = {key: value for key, value in attributes.items() if value is not None}
+        return cls(span, content, said, waits) if adopt(span, said, content) else None
 
     def stand_for(self, span: Any) -> None:
         """One more span of somebody else is about this call."""
@@ -59,9 +56,14 @@ class Adopted(Operation):
         attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
         if self.waits and semconv.ERROR_TYPE in attributes:
             self.content[semconv.ERROR_TYPE] = attributes[semconv.ERROR_TYPE]
-        self._said.update(attributes)
-        known = attributes_of(self.span) if isinstance(self.span, ReadableSpan) else {}
-        super().set({key: value for key, value in attributes.items() if key not in known}, content)
+        if self._said is None:
+            known = attributes_of(self.span) if isinstance(self.span, ReadableSpan) else {}
+            attributes = {key: value for key, value in attributes.items() if key not in known}
+        else:
+            # Beside the span until it ends: its instrumentation may yet fill it.
+            self._said.update(attributes)
+            attributes = {}
+        super().set(attributes, content)
 
     def fail(self, error: BaseException) -> None:
         """The status is the framework's to set: for some, a call that was cancelled has not failed."""
@@ -75,13 +77,16 @@ class Adopted(Operation):
             for name in ("end", "_turnlog"):
                 vars(self.span).pop(name, None)
             if self.waits:
-                self._conclude()
+                # What our hook saw is what the commit says.
+                self.content.setdefault(semconv.ERROR_TYPE, "")
             self._end(self._over)
+        elif self.waits and not self._ended:
+            wait_for_other(self)
 
     def give_up(self) -> None:
-        """The call is over and its instrumentation will not hear of it: end the span in its place."""
+        """The call is over and its instrumentation will not hear of it, or has forgotten it: end the span in its place."""
         if not self._ended:
-            self._over = self._over or time.time_ns()
+            self._over = self._over or self._done or time.time_ns()
             end(self)
             self.span.end = self._framework_ends  # type: ignore[method-assign]
 
@@ -90,12 +95,6 @@ class Adopted(Operation):
         if self.waits and self._done and not self._ended:
             self._over = self._done
             end(self)
-
-    def _conclude(self) -> None:
-        """What our hook saw is what the commit says. A span that is full has lost what was said on it first."""
-        self.content.setdefault(semconv.ERROR_TYPE, "")
-        known = attributes_of(self.span)  # type: ignore[arg-type]
-        self.span.set_attributes({key: value for key, value in self._said.items() if key not in known})
 
     def _framework_ends(self, end_time: int | None = None) -> None:
         if self._ended:

@@ -36,8 +36,11 @@ _KINDS = {kind: kind.name.lower() for kind in SpanKind}
 _STATUSES = {code: code.name.lower() for code in StatusCode}
 
 
-def span_row(span: ReadableSpan, record: str, policy: ContentPolicy, said: Collection[str] = ()) -> bytes:
-    """The row of a span that starts (`record` is "start") or has ended ("end"), without the attributes that were `said` before.
+def span_row(
+    span: ReadableSpan, record: str, policy: ContentPolicy, said: Collection[str] = (), beside: Mapping[str, Any] | None = None
+) -> bytes:
+    """The row of a span that starts (`record` is "start") or has ended ("end"), without the attributes that were `said` before,
+    and with those that are known `beside` it, for which it may have no room.
 
     Spans of other instrumentations carry prompts and secrets in their attributes; the policy decides what of them is
     written, whatever the application sends elsewhere.
@@ -61,7 +64,8 @@ def span_row(span: ReadableSpan, record: str, policy: ContentPolicy, said: Colle
     if span.instrumentation_scope is not None:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}
-    for key, value in attributes_of(span).items():
+    attributes = attributes_of(span)
+    for key, value in ({**attributes, **beside} if beside else attributes).items():
         if key in said:
             continue
         name, kind = _COLUMNS.get(key, _NO_COLUMN)
