@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import inspect
+import multiprocessing
+import pickle
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -207,6 +211,19 @@ def test_values_that_are_no_text_are_written_as_text(directory: Path) -> None:
     with queries.reading(Settings(directory=directory)) as db:
         found = [(e.key, e.value) for e in queries.state(db, "4711")]
     assert sorted(found) == [("map", '{"a":1}'), ("none", "null")]
+
+
+@turnlog.tool
+def double(number: int) -> int:
+    return 2 * number
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_tool_goes_where_functions_go() -> None:
+    assert copy.deepcopy(double) is double
+    assert pickle.loads(pickle.dumps(double)) is double
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        assert pool.submit(double, 2).result() == 4
 
 
 def test_class_methods_partials_and_builtins_are_tools(directory: Path) -> None:

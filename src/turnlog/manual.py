@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
-import wrapt  # type: ignore[import-untyped, unused-ignore]
 from opentelemetry.trace import format_span_id
 
 from turnlog import semconv
 from turnlog.content import ContentPolicy, as_text
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.drivers import driver_for
+from turnlog.instrument.recorded import Recorded
 from turnlog.operation import Operation, error_type
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, Tier
 from turnlog.settings import read_settings
@@ -194,7 +194,7 @@ def _recorded(function: Callable[..., Any], label: str) -> Any:
         collect=lambda call: _Items(),
     )
     drive = driver_for(function)
-    return wrapt.FunctionWrapper(
+    return Recorded(
         function, lambda wrapped, instance, args, kwargs: drive(hook, _account, wrapped, Call(instance, args, kwargs))
     )
 

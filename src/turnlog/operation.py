@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol, overload
 
 from opentelemetry import trace
@@ -19,7 +20,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from turnlog import semconv
-from turnlog.span_attributes import set_attributes
+from turnlog.span_attributes import attributes_of, set_attributes
 from turnlog.unsampled import in_context, record_unsampled
 
 SCOPE = "turnlog"
@@ -28,6 +29,8 @@ Content = dict[str, Any]
 _MOST_STARTED = 16
 
 _starting = threading.local()
+# The operation whose code runs here. Another instrumentation may replace OpenTelemetry's context, but not this.
+innermost: ContextVar[Operation | None] = ContextVar("turnlog_innermost", default=None)
 
 
 class Messages(Sequence[Mapping[str, Any]]):
@@ -103,6 +106,7 @@ class Operation:
         _starting.content = content
         try:
             tracer = tracer or default_tracer()
+            parent = _known_parent() if parent is None else parent
             options: dict[str, Any] = {"kind": kind, "attributes": dict(attributes), "links": links, "start_time": start_ns}
             span = tracer.start_span(name, context=parent, **options)
             if not span.is_recording():
@@ -119,6 +123,11 @@ class Operation:
             yield
         finally:
             detach(token)
+
+    def known(self) -> Mapping[str, Any]:
+        """What its attributes are so far."""
+        span = unwrapped(self.span)
+        return attributes_of(span) if isinstance(span, ReadableSpan) else {}
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         if attributes:
@@ -138,6 +147,16 @@ class Operation:
         if not self._ended:
             self._ended = True
             self.span.end(end_ns)
+
+
+def _known_parent() -> Context | None:
+    """The operation around, where the current span is one that does not come to us: sampled out, or another provider's."""
+    outer = innermost.get()
+    if outer is None or not outer.span.is_recording():
+        return None
+    here = trace.get_current_span().get_span_context().span_id
+    known = any(processor.has_seen(here) for processor in list(processors))
+    return None if known or not processors else trace.set_span_in_context(outer.span)
 
 
 @contextlib.contextmanager

@@ -92,7 +92,7 @@ class SessionProcessor(SpanProcessor):
     ) -> None:
         self.journal = journal
         self.troubles: Counter[str] = Counter()
-        self._retired = False
+        self.is_retired = False
         self._observer = observer
         self._policy = policy
         self._sessions = sessions
@@ -109,24 +109,24 @@ class SessionProcessor(SpanProcessor):
         processors.add(self)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        if self._retired:
+        if self.is_retired:
             return
         content = claim_content()
-        if content is None and span.instrumentation_scope is not None and awaited[span.instrumentation_scope.name]:
-            self._waiting[span.get_span_context().span_id] = span
-            note_started(span)
-            if len(self._waiting) > _MOST_RUNNING:
-                self._waiting.pop(next(iter(self._waiting)))
-            return
         try:
-            self._start(span, content)
+            if content is None and span.instrumentation_scope is not None and awaited[span.instrumentation_scope.name]:
+                self._waiting[span.get_span_context().span_id] = span
+                note_started(span)
+                if len(self._waiting) > _MOST_RUNNING:
+                    self._waiting.pop(next(iter(self._waiting)))
+            else:
+                self._start(span, content)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("starting a span", error)
 
     @property
     def store(self) -> str:
         """Where its commits go; empty when only spans leave this process."""
-        return "" if self.journal is None or self._retired else str(self.journal.directory)
+        return "" if self.journal is None or self.is_retired else str(self.journal.directory)
 
     def knows(self, span: ReadableSpan) -> bool:
         """Whether a span could still be adopted: it comes here, and is not an operation already."""
@@ -170,7 +170,7 @@ class SessionProcessor(SpanProcessor):
 
     def retire(self) -> None:
         """Leave new spans alone: a provider has no way to remove a processor."""
-        self._retired = True
+        self.is_retired = True
         if self._observer is not None:
             self._observer.close()
 

@@ -20,7 +20,7 @@ from opentelemetry.trace import Span, SpanContext, Tracer, get_current_span, set
 
 _WITHIN = otel.create_key("turnlog-unsampled")
 _refused = threading.local()
-_tracers: weakref.WeakKeyDictionary[Any, Tracer] = weakref.WeakKeyDictionary()
+_tracers: weakref.WeakKeyDictionary[Any, tuple[tuple[int, ...], Tracer]] = weakref.WeakKeyDictionary()
 
 
 class _RefusedIds(IdGenerator):
@@ -61,16 +61,18 @@ def in_context(span: Span) -> Context:
 
 
 def _tracer_beside(tracer: Any, processors: Iterable[Any]) -> Tracer | None:
-    found = _tracers.get(tracer)
-    if found is None:
-        served = getattr(tracer, "span_processor", None)
-        ours = [each for each in processors if each is served or each in getattr(served, "_span_processors", ())]
-        if not ours:
-            return None
+    served = getattr(tracer, "span_processor", None)
+    ours = [each for each in processors if each is served or each in getattr(served, "_span_processors", ())]
+    ours = [each for each in ours if not each.is_retired and isinstance(each, SpanProcessor)]
+    if not ours:
+        return None
+    known, found = _tracers.get(tracer, ((), None))
+    if found is None or known != tuple(map(id, ours)):
         sampler = StaticSampler(Decision.RECORD_ONLY)
         provider = TracerProvider(sampler, Resource.get_empty(), False, id_generator=_RefusedIds())
         for each in ours:
-            if isinstance(each, SpanProcessor):
-                provider.add_span_processor(each)
-        found = _tracers[tracer] = provider.get_tracer("turnlog")
+            provider.add_span_processor(each)
+        found = provider.get_tracer("turnlog")
+        # Turnlog can have been shut down and started anew on the same provider.
+        _tracers[tracer] = tuple(map(id, ours)), found
     return found

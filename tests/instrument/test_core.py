@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import importlib
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 import wrapt
-from opentelemetry import trace
+from opentelemetry import context, trace
 from opentelemetry.instrumentation.utils import suppress_instrumentation, unwrap
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
@@ -169,6 +171,36 @@ def test_a_framework_imported_later_is_hooked_when_it_is_imported(
     assert toy().Agent().run("hi") == "HI"
     assert recorder.names == ["call run"]
     assert instrumentation.status()[3:] == (True, "", 1, ("turnlog.toy",))
+
+
+def test_a_hooked_method_is_copied_and_pickled_as_the_method_that_it_is(toy: Callable[[], ModuleType], apply: Apply) -> None:
+    module = toy()
+    apply(hook("run"))
+    agent = module.Agent()
+    for made in (copy.copy(agent.run), copy.deepcopy(agent.run), pickle.loads(pickle.dumps(agent.run))):
+        assert made("hi") == "HI"
+    assert copy.copy(agent.run).__self__ is agent
+    assert copy.deepcopy(agent.run).__self__ is not agent
+
+
+@pytest.mark.usefixtures("processor")
+def test_what_runs_inside_a_call_is_inside_although_somebody_has_replaced_the_context(
+    toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder
+) -> None:
+    module = toy()
+    apply(hook("run"))
+
+    class Text(str):
+        def upper(self) -> str:
+            token = context.attach(context.Context())
+            try:
+                return module.Agent().run("inner")
+            finally:
+                context.detach(token)
+
+    assert module.Agent().run(Text("outer")) == "INNER"
+    assert recorder.tree == [(None, "call run"), ("call run", "call run")]
+    assert len({span[semconv.TURN_ID] for span in recorder.spans}) == 1
 
 
 def test_after_undo_a_later_import_is_left_alone(toy: Callable[[], ModuleType], apply: Apply) -> None:

@@ -11,13 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Span
 
 from turnlog import semconv
 from turnlog.instrument.late import end, wait_for_other
 from turnlog.operation import Content, Operation, accompany, adopt, error_type, unwrapped
-from turnlog.span_attributes import attributes_of
 
 
 class _Run(Protocol):
@@ -52,12 +50,15 @@ class Adopted(Operation):
         accompany(span, self.span)  # type: ignore[arg-type]
         span._turnlog = self
 
+    def known(self) -> Mapping[str, Any]:
+        return {**(self._said or {}), **super().known()}
+
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
         if self.waits and semconv.ERROR_TYPE in attributes:
             self.content[semconv.ERROR_TYPE] = attributes[semconv.ERROR_TYPE]
         if self._said is None:
-            known = attributes_of(self.span) if isinstance(self.span, ReadableSpan) else {}
+            known = self.known()
             attributes = {key: value for key, value in attributes.items() if key not in known}
         else:
             # Beside the span until it ends: its instrumentation may yet fill it.

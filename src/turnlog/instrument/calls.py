@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -21,7 +22,7 @@ from turnlog import semconv
 from turnlog.foreign import is_instrumentation, operation_of
 from turnlog.instrument.adopted import Adopted, adopted
 from turnlog.instrument.late import end, end_late
-from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, unwrapped
+from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, innermost, unwrapped
 from turnlog.semconv import GenAiOperation
 from turnlog.span_attributes import attributes_of
 from turnlog.unsampled import in_context
@@ -173,9 +174,12 @@ def _inside(key: str, operations: set[str]) -> Operation | None:
     found = otel.get_value(key)
     if isinstance(found, Operation) and found.span.is_recording():
         return found
-    # Whose span was adopted may have put its own context, from before that, around the call.
+    # Whoever makes spans too may have put its own context, from before ours, around the call.
+    own = innermost.get()
+    if own is not None and own.span.is_recording() and operation_of(own.known()) in operations:
+        return own
     taken = adopted(get_current_span())
-    return taken if taken is not None and operation_of(attributes_of(unwrapped(taken.span))) in operations else None
+    return taken if taken is not None and operation_of(taken.known()) in operations else None
 
 
 def context_of(operation: Operation, name: str) -> Context:
@@ -189,11 +193,13 @@ def context_of(operation: Operation, name: str) -> Context:
 class Frame:
     """What a driver steps: `with frame:` around the framework's code, then saw, returned or finish."""
 
-    __slots__ = ("_context", "_token")
+    __slots__ = ("_context", "_inner", "_innermost", "_token")
 
-    def __init__(self, context: Context | None = None) -> None:
+    def __init__(self, context: Context | None = None, innermost: Operation | None = None) -> None:
         self._context = context
+        self._innermost = innermost
         self._token: Token[Context] | None = None
+        self._inner: Token[Operation | None] | None = None
 
     @property
     def stepping(self) -> bool:
@@ -202,11 +208,19 @@ class Frame:
     def __enter__(self) -> None:
         if self._context is not None:
             self._token = otel.attach(self._context)
+        if self._innermost is not None:
+            self._inner = innermost.set(self._innermost)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._token is not None:
-            token, self._token = self._token, None
-            otel.detach(token)
+        token, self._token = self._token, None
+        inner, self._inner = self._inner, None
+        # A coroutine can be closed in another context than it ran in: there is nothing to put back then.
+        if inner is not None:
+            with suppress(ValueError):
+                innermost.reset(inner)
+        if token is not None:
+            with suppress(ValueError):
+                otel._RUNTIME_CONTEXT.detach(token)
 
     def saw(self, item: Any) -> None:
         pass
@@ -228,7 +242,7 @@ class Run(Frame):
     __slots__ = ("_account", "_collector", "_finished", "call", "hook", "operation")
 
     def __init__(self, hook: Hook, account: Account, call: Call, operation: Operation, name: str) -> None:
-        super().__init__(context_of(operation, name))
+        super().__init__(context_of(operation, name), operation)
         self.hook = hook
         self.call = call
         self.operation = operation
@@ -300,7 +314,8 @@ class Scope(Frame):
         super().__exit__(kind, error, trace)
         if self._untaken is not None:
             token, self._untaken = self._untaken, None
-            _scope.reset(token)
+            with suppress(ValueError):
+                _scope.reset(token)
 
     @classmethod
     def take(cls, operation: GenAiOperation) -> Scope | None:
@@ -314,8 +329,8 @@ class Scope(Frame):
 
     def hold(self, operation: Operation, finish: Callable[[BaseException | None], None]) -> None:
         self._finish = finish
-        self._context = context_of(operation, self.operation.value)
-        self._token = otel.attach(self._context)
+        self._context, self._innermost = context_of(operation, self.operation.value), operation
+        super().__enter__()
 
     def finish(self, error: BaseException | None = None) -> None:
         finish, self._finish = self._finish, None

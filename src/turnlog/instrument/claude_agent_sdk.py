@@ -100,7 +100,7 @@ def _install(module: ModuleType, account: Account) -> Undo:
             return await wrapped(*args, **kwargs)
         before = _running.set(tool)
         try:
-            with Frame(context_of(tool.operation, GenAiOperation.EXECUTE_TOOL.value)):
+            with Frame(context_of(tool.operation, GenAiOperation.EXECUTE_TOOL.value), tool.operation):
                 return await wrapped(*args, **kwargs)
         finally:
             _running.reset(before)

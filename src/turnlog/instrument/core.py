@@ -22,6 +22,7 @@ from opentelemetry.trace import TracerProvider
 from turnlog.instrument.calls import Account, Call, Hook, scope_of
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.late import end_late, watch_collections
+from turnlog.instrument.recorded import Recorded
 from turnlog.operation import awaited
 
 _log = logging.getLogger("turnlog")
@@ -183,7 +184,7 @@ class Instrumentation:
         return patch(owner, name, wrapper)
 
 
-class _Patch(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg, unused-ignore]
+class _Patch(Recorded):
     """One of ours: a wrapper answers for what it wraps, so that only its type tells."""
 
 
@@ -242,7 +243,7 @@ def _holders(owner: Any, name: str, held: Any) -> Iterator[tuple[Any, str]]:
         slot, found = name, cast(Any, vars(each).get(name, _ABSENT))
         while found is not held and _is_foreign(found):
             holder, slot, found = found, "__wrapped__", found.__wrapped__
-        if type(found) is wrapt.BoundFunctionWrapper:
+        if issubclass(type(found), wrapt.BoundFunctionWrapper):
             # Whoever puts back what the class gave it puts back a wrapper bound to nothing, even one that we have undone.
             found = found._self_parent
         while found is not held and type(found) is _Patch and not cast(Any, found)._self_enabled():

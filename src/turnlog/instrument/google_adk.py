@@ -21,7 +21,7 @@ from turnlog.instrument.calls import Account, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo, patch
 from turnlog.instrument.google_adk_inference import above, follow_inference, own, start_of
 from turnlog.instrument.google_adk_messages import calls_of, message, results_of
-from turnlog.operation import Operation, error_type
+from turnlog.operation import Operation, error_type, innermost
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Outcome
 
 _MOST_OPEN = 1_000
@@ -155,6 +155,7 @@ class _Plugin:
             return
         if key and adopted(span) is None:
             own[key] = self.account.start(start, above(inside))
+            innermost.set(own[key])
             if len(own) > _MOST_OPEN:
                 own.popitem(last=False)[1].end()
 
@@ -166,6 +167,8 @@ class _Plugin:
             operation.set(content={semconv.ERROR_TYPE: error_type(error)})
         if (ended := own.pop(key, None)) is not None:
             ended.end()
+            if innermost.get() is ended:
+                innermost.set(None)
 
 
 def _current(key: str) -> Operation | None:
@@ -235,5 +238,5 @@ GOOGLE_ADK = Framework(
         Extension("google.adk.runners", _join_runners),
         Extension("google.adk.telemetry._instrumentation", follow_inference),
     ),
-    scopes=("gcp.vertex.agent", "opentelemetry.instrumentation.google_genai"),
+    scopes=("gcp.vertex.agent", "opentelemetry.instrumentation.google_genai", "openinference.instrumentation.google_adk"),
 )

@@ -17,7 +17,7 @@ from turnlog.instrument.adopted import Adopted
 from turnlog.instrument.calls import Account, Call, Start, learn, suppressed
 from turnlog.instrument.core import Undo, patch
 from turnlog.instrument.google_adk_messages import request_content, response_facts
-from turnlog.operation import Operation
+from turnlog.operation import Operation, hear, innermost
 from turnlog.semconv import GenAiOperation
 
 # Operations that no span of ADK's stands for, by the id of the invocation or the call.
@@ -65,7 +65,8 @@ class _Inference(AbstractAsyncContextManager[Any]):
         if isinstance(operation, Adopted):
             operation.run = self
         else:
-            self._scope.record_llm_response = functools.partial(self._record, self._scope.record_llm_response)
+            innermost.set(operation)
+        self._scope.record_llm_response = functools.partial(self._record, self._scope.record_llm_response)
 
     def _record(self, record: Callable[..., None], context: Any, response: Any) -> None:
         """Tools run before the block ends."""
@@ -80,8 +81,11 @@ class _Inference(AbstractAsyncContextManager[Any]):
         learn(operation, response_facts(self._scope.llm_responses))
         if error is not None and not isinstance(error, GeneratorExit):
             operation.fail(error)
-        if not isinstance(operation, Adopted):
+        if isinstance(operation, Adopted):
+            hear(operation)
+        else:
             operation.end()
+            innermost.set(None)
 
 
 def start_of(operation: GenAiOperation, subject: str, attributes: dict[str, Any], content: dict[str, Any]) -> Start:

@@ -55,7 +55,7 @@ def request(
     again = adopted(span) if span is not None else None
     outer = running_tool() if again is None else None
     if outer is not None and (is_passed_on or _is_hop(outer, method, tool, given, kind)):
-        outer.set({key: value for key, value in said.items() if key not in _known(outer)})
+        outer.set({key: value for key, value in said.items() if key not in outer.known()})
         return None
     is_told = isinstance(meta, Mapping) and not stores().isdisjoint(str(meta.get(RECORDED, "")).split())
     if is_told and (is_sent or is_passed_on):
@@ -148,7 +148,7 @@ def _native(method: str, subject: str, kind: SpanKind) -> Span | None:
 def _is_hop(outer: Operation, method: str, tool: str, given: Any, kind: SpanKind) -> bool:
     """Whether the enclosing tool call is this very call. Frameworks put the server's name before the tool's. A call that is one
     of MCP itself has the name, and on this side of the wire the very arguments."""
-    known = _known(outer)
+    known = outer.known()
     if method == RESOURCE and known.get(semconv.MCP_RESOURCE_URI, given["uri"]) != given["uri"]:
         return False
     name, own = (_APART.sub("_", str(each).lower()) for each in (known.get(semconv.GEN_AI_TOOL_NAME, ""), tool))
@@ -156,10 +156,6 @@ def _is_hop(outer: Operation, method: str, tool: str, given: Any, kind: SpanKind
         return name == own or name.endswith(f"_{own}")
     is_served_tool = method == TOOL and kind is SpanKind.SERVER
     return name == own and (is_served_tool or outer.content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS) == given)
-
-
-def _known(operation: Operation) -> Mapping[str, Any]:
-    return attributes_of(operation.span) if isinstance(operation.span, ReadableSpan) else {}
 
 
 def stores() -> set[str]:

@@ -21,7 +21,6 @@ from turnlog.instrument.core import Extension, Framework, Undo, patch
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.strands_messages import AnswerStream, ModelStream, ToolStream, content_parts, history
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Outcome
-from turnlog.span_attributes import attributes_of
 
 _PROVIDERS = {"bedrock": "aws.bedrock", "gemini": "gcp.gemini", "mistral": "mistral_ai", "openai_responses": "openai"}
 _REQUEST: dict[str, tuple[str, Callable[[Any], float]]] = {
@@ -43,7 +42,7 @@ class _CallSpan(Adopted):
         self._raised = isinstance(error, Exception)
 
     def end(self, end_ns: int | None = None) -> None:
-        answered = semconv.GEN_AI_RESPONSE_FINISH_REASONS in attributes_of(self.span)  # type: ignore[arg-type]
+        answered = semconv.GEN_AI_RESPONSE_FINISH_REASONS in self.known()
         if self._over is None and not (answered or _TOOL_ENDS & self.content.keys() or getattr(self, "_raised", False)):
             self._over = time.time_ns()
         super().end(end_ns)
