@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import turnlog
-from turnlog import queries
+from recording import journal_rows
+from turnlog import queries, semconv
 from turnlog.settings import Settings
 
 
@@ -259,6 +260,27 @@ async def test_a_coroutine_that_is_too_slow_says_so(directory: Path) -> None:
     with turnlog.session("s"):
         result = await slow()
     assert result.error.message == "slow did not finish within 0.01 s"
+
+
+def test_the_answer_of_a_turn_is_kept(directory: Path) -> None:
+    with turnlog.session("s"):
+        with turnlog.turn(input="store it") as turn:
+            turn.answer("Stored with password=hunter22")
+        with turnlog.turn(input="and then?"):
+            pass
+    with queries.reading(Settings(directory=directory)) as db:
+        found = [(turn.input_summary, turn.output_summary, turn.answer_commit) for turn in queries.turns(db, "s")]
+    assert found == [("and then?", "", ""), ("store it", "Stored with password=[REDACTED:credential]", "")]
+
+
+def test_an_answer_is_kept_as_the_capture_level_says(tmp_path: Path) -> None:
+    turnlog.init(directory=tmp_path, instrument=False, capture="none")
+    with turnlog.session("s"), turnlog.turn(input="store it") as turn:
+        turn.answer("Stored.")
+    turnlog.shutdown()
+    [ended] = [row for row in journal_rows(Settings(directory=tmp_path)) if row["record"] == "end"]
+    assert "turn_output" not in ended or not ended["turn_output"]
+    assert ended["attributes"][semconv.TURN_OUTPUT_HASH].startswith("sha256:")
 
 
 def test_a_turn_that_breaks_off_is_a_failure(directory: Path) -> None:

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcesso
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
-from opentelemetry.trace import StatusCode, format_trace_id
+from opentelemetry.trace import Status, StatusCode, format_trace_id
 
 from programs import ROOT, run_code
 from recording import Recording, assistant, journal_rows, session_of, turn_of, user
@@ -396,6 +396,32 @@ def test_a_span_that_accompanies_an_adopted_one_is_where_that_is(recording: Reco
     assert [(session_of(span), turn_of(span)) for span in recording.spans] == [(session_of(second), turn_of(second))] * 2
     assert told(recording) == [("peer", "ok")]
     assert claim_started() == []
+
+
+def test_how_a_call_failed_is_told_in_our_words_whatever_its_span_says(recording: Recording, awaited_scope: str) -> None:
+    for message in ("no answer", ""):
+        span = chat_of(recording, awaited_scope)
+        content = {semconv.ERROR_TYPE: "TimeoutError", semconv.EXCEPTION_MESSAGE: message}
+        assert adopt(span, {}, content)
+        span.set_status(Status(StatusCode.ERROR, "TimeoutError()Traceback (most recent call last): ..."))
+        span.end()
+    ended = [row for row in journal_rows(recording.settings) if row["record"] == "end"]
+    assert [(row["error_type"], row.get("status_message", "")) for row in ended] == [
+        ("TimeoutError", "no answer"),
+        ("TimeoutError", ""),
+    ]
+    assert {span.status.description[:14] for span in recording.spans} == {"TimeoutError()"}
+
+
+def test_an_agent_that_passes_on_a_failure_adds_no_commit_also_when_the_model_had_begun_to_answer(recording: Recording) -> None:
+    with recording.agent("Go.", "s") as agent:
+        chat = recording.start("chat", {semconv.GEN_AI_INPUT_MESSAGES: [user("Go.")]})
+        chat.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: [assistant("Hel")]})
+        for operation in (chat, agent):
+            operation.fail(ConnectionError("gone"))
+            operation.end()
+    committed = [span.attributes for span in recording.spans if semconv.COMMIT_KIND in (span.attributes or {})]
+    assert [(one[semconv.COMMIT_KIND], one[semconv.COMMIT_OUTPUT_SUMMARY]) for one in committed] == [("decision", "Hel")]
 
 
 def test_a_span_of_the_applications_own_around_a_call_of_ours_makes_way(recording: Recording) -> None:

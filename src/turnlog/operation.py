@@ -154,9 +154,13 @@ def _known_parent() -> Context | None:
     outer = innermost.get()
     if outer is None or not outer.span.is_recording():
         return None
-    here = trace.get_current_span().get_span_context().span_id
-    known = any(processor.has_seen(here) for processor in list(processors))
-    return None if known or not processors else trace.set_span_in_context(outer.span)
+    here, there = trace.get_current_span(), outer.span
+    return trace.set_span_in_context(there) if not _has_come(here) and _has_come(there) else None
+
+
+def _has_come(span: trace.Span) -> bool:
+    span_id = span.get_span_context().span_id
+    return any(processor.has_seen(span_id) for processor in list(processors))
 
 
 @contextlib.contextmanager

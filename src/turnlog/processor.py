@@ -340,6 +340,13 @@ class SessionProcessor(SpanProcessor):
                 }
         return {}
 
+    def _output_of(self, attributes: Mapping[str, Any], content: Content) -> Mapping[str, str]:
+        messages = as_messages(content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES)))
+        text = texts(messages[len(messages) - 1]) if messages else ""
+        if not text:
+            return {}
+        return {semconv.TURN_OUTPUT_HASH: self._policy.hash(text), semconv.TURN_OUTPUT_SUMMARY: self._policy.summary(text)}
+
     def _ending(self, span: Span) -> None:
         running = self._running.get(_key(span))
         if running is None:
@@ -361,6 +368,9 @@ class SessionProcessor(SpanProcessor):
             return
         is_error = span.status.status_code is StatusCode.ERROR
         failed = bool(content.get(semconv.ERROR_TYPE, is_error))
+        error = str(content.get(semconv.ERROR_TYPE) or attributes.get(semconv.ERROR_TYPE) or "")
+        if error and semconv.ERROR_TYPE not in attributes:
+            found[semconv.ERROR_TYPE] = error
         message = content.get(semconv.EXCEPTION_MESSAGE)
         if is_error and message and not span.status.description:
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
@@ -370,7 +380,8 @@ class SessionProcessor(SpanProcessor):
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )
-        if commit is not None and (_is_told(commit, identity.turn) or seen is not None):
+        failure = message or error or span.status.description or ""
+        if commit is not None and (self._is_told(commit, failure, identity.turn) or seen is not None):
             commit = None
         if commit is not None:
             found |= commit.attributes()
@@ -382,10 +393,22 @@ class SessionProcessor(SpanProcessor):
         sight = running.sight
         if sight is not None:
             self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
+        opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
+        if opened and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _OPENERS:
+            found |= self._attempt("reading the answer", _NOTHING, lambda: self._output_of(attributes, content))
         if self._policy.on_spans:
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
         found |= {key: value for key, value in said.items() if key not in found}
         running.beside = None if add_attributes(span, found) else found
+
+    def _is_told(self, commit: Commit, failure: str, turn: Turn | None) -> bool:
+        """Whether an agent only passes on a failure that a tool or model call of its turn has recorded already."""
+        if turn is None or commit.outcome is Outcome.OK:
+            return False
+        digest = self._policy.hash(failure)
+        told = commit.kind is CommitKind.LIFECYCLE and digest == turn.last_failure
+        turn.last_failure = digest
+        return told
 
     def _seen(self, running: _Running, attributes: Mapping[str, Any]) -> Identity | None:
         """Where the model call was recorded while it ran, of which a span tells afterwards, as from a library's log."""
@@ -430,7 +453,9 @@ class SessionProcessor(SpanProcessor):
     def _append(self, span: ReadableSpan, record: str, running: _Running) -> None:
         if self.journal is not None:
             said = _SAID_AT_START if record == "end" and running.sight is not None else ()
-            self.journal.append(span_row(span, record, self._policy, said, running.beside))
+            # Whoever else made the span has words of its own for what went wrong: a traceback, or the type once more.
+            message = running.content.get(semconv.EXCEPTION_MESSAGE)
+            self.journal.append(span_row(span, record, self._policy, said, running.beside, message))
 
     def _attempt(self, where: str, otherwise: _T, read: Callable[[], _T]) -> _T:
         """What a framework's objects say; one that cannot be read costs what it would have said, not the span."""
@@ -454,15 +479,6 @@ class SessionProcessor(SpanProcessor):
             self.journal.report_loss(f"failed at {where}")
         if self.troubles[where] == 1:
             _log.warning("turnlog failed at %s and goes on: %s: %s", where, type(error).__name__, error)
-
-
-def _is_told(commit: Commit, turn: Turn | None) -> bool:
-    """Whether an agent only passes on a failure that a tool or model call of its turn has recorded already."""
-    if turn is None or commit.outcome is Outcome.OK:
-        return False
-    told = commit.kind is CommitKind.LIFECYCLE and commit.output_summary == turn.last_failure
-    turn.last_failure = commit.output_summary
-    return told
 
 
 def _key(span: ReadableSpan) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from turnlog.store import Store
 from turnlog.store.loader import LoadReport, load
 from turnlog.store.reading import Reading
 
+NOTHING_YET = "no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py"
 _MOST_TELLING = ["fact", "decision", "pending", "file", "source", "tool", "result", "message"]
 Row = TypeVar("Row", bound=tuple[Any, ...])
 Database = Reading
@@ -47,6 +48,8 @@ class Turn(NamedTuple):
     turn: int
     turn_id: str
     input_summary: str
+    output_summary: str
+    answer_commit: str
     started_at: datetime
     ended_at: datetime
     commits: int
@@ -445,7 +448,7 @@ def find_session(db: Database, prefix: str = "") -> str:
     if not prefix:
         newest = db.execute("select session_id from sessions order by last_active_ns desc limit 1").fetchall()
         if not newest:
-            raise NotFound("no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py")
+            raise NotFound(NOTHING_YET)
         return str(newest[0][0])
     found = db.execute(
         "select session_id, session_id = $prefix from sessions where starts_with(session_id, $prefix) "
@@ -647,6 +650,12 @@ def last_model_turn(db: Database, session: str) -> int:
 def context(db: Database, session: str, turn: int) -> list[Message]:
     """What the model could see in a turn's last call, in order."""
     return _rows(db, Message, "from context_at(?, ?) order by position", [session, turn])
+
+
+def failures(db: Database, session: str, turn: int = 0) -> int:
+    """How many commits did not end well."""
+    found = "from failures where session_id = $session and ($turn = 0 or turn = $turn)"
+    return int(db.execute(f"select count(*) {found}", {"session": session, "turn": turn}).fetchall()[0][0])
 
 
 def unresolved_failures(db: Database, session: str) -> list[Failed]:

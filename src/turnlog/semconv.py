@@ -12,6 +12,8 @@ TURN_ID = "turnlog.turn.id"
 TURN_INDEX = "turnlog.turn.index"
 TURN_INPUT_HASH = "turnlog.turn.input.hash"
 TURN_INPUT_SUMMARY = "turnlog.turn.input.summary"
+TURN_OUTPUT_HASH = "turnlog.turn.output.hash"
+TURN_OUTPUT_SUMMARY = "turnlog.turn.output.summary"
 TURN_PREFIX_HASH = "turnlog.turn.prefix.hash"
 
 COMMIT_KIND = "turnlog.commit.kind"
@@ -260,6 +262,7 @@ COLUMNS = (
     Column(TURN_ID, "turn_id", "VARCHAR"),
     Column(TURN_INPUT_HASH, "turn_input_hash", "VARCHAR"),
     Column(TURN_INPUT_SUMMARY, "turn_input", "VARCHAR"),
+    Column(TURN_OUTPUT_SUMMARY, "turn_output", "VARCHAR"),
     Column(TURN_PREFIX_HASH, "turn_prefix_hash", "VARCHAR"),
     Column(COMMIT_KIND, "commit_kind", "VARCHAR"),
     Column(COMMIT_SEQUENCE, "commit_sequence", "BIGINT"),
@@ -319,6 +322,8 @@ ATTRIBUTE_TYPES = {
     TURN_INDEX: "int",
     TURN_INPUT_HASH: "string",
     TURN_INPUT_SUMMARY: "string",
+    TURN_OUTPUT_HASH: "string",
+    TURN_OUTPUT_SUMMARY: "string",
     TURN_PREFIX_HASH: "string",
     COMMIT_KIND: "string",
     COMMIT_SEQUENCE: "int",

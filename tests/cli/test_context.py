@@ -157,6 +157,14 @@ def test_context_shows_what_the_model_could_see(recording: Recording, turnlog: T
     ]
 
 
+def test_messages_of_a_context_are_numbered(recording: Recording, turnlog: Turnlog) -> None:
+    play(recording)
+    for words in (["context"], ["context", "--turn", "1"]):
+        found = [json.loads(line)["position"] for line in turnlog(*words, "--json").out.splitlines()]
+        assert found and found == list(range(1, len(found) + 1))
+    assert [row["position"] for row in json.loads(turnlog("why", "--json").out)["context"]] == [1, 2, 3]
+
+
 def test_context_of_a_session_without_model_calls_is_empty(recording: Recording, turnlog: Turnlog) -> None:
     with recording.agent("greet", conversation="demo"):
         recording.tool("greet", {"name": "you"}, "hi")

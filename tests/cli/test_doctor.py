@@ -136,6 +136,32 @@ def test_every_setting_of_ours_is_shown(turnlog: Turnlog) -> None:
     assert set(re.findall(r"TURNLOG_[A-Z_]+", source)) <= shown
 
 
+@pytest.mark.parametrize("below", ["/proc/nowhere", "/proc", "{file}", "{file}/deep/down"])
+def test_a_directory_where_nothing_can_be_recorded_is_said(
+    turnlog: Turnlog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, below: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("TURNLOG_DIR", below.format(file=file))
+    out = turnlog("doctor").out
+    where = "/proc" if below.startswith("/proc") else file
+    assert f"warning: nothing can be recorded: cannot write in {where} (" in out
+    assert "all is well" not in out
+    assert file.read_text() == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes whatever the mode says")
+def test_a_read_only_directory_is_said(recorded: Settings, turnlog: Turnlog) -> None:
+    shutil.rmtree(recorded.journals, ignore_errors=True)
+    recorded.directory.chmod(0o500)
+    try:
+        code, out, _ = turnlog("doctor")
+    finally:
+        recorded.directory.chmod(0o700)
+    assert code == 0
+    assert f"warning: nothing can be recorded: cannot write in {recorded.directory} (Permission denied)" in out
+
+
 def test_path_prints_where_things_are(settings: Settings, turnlog: Turnlog) -> None:
     assert turnlog("path").out == f"{settings.directory}\n"
     assert turnlog("path", "database").out == f"{settings.database}\n"

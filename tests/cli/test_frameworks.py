@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -34,3 +35,34 @@ def test_check_hooks_what_is_installed(tmp_path: Path) -> None:
     found = {row["framework"]: (bool(row["installed"]), row["verdict"]) for row in map(json.loads, done.stdout.splitlines())}
     assert found["openai"] == found["langchain"] == found["langgraph"] == (True, "recorded")
     assert {verdict for installed, verdict in found.values() if not installed} <= {"not installed"}
+    number = sum(installed for installed, _ in found.values())
+    done = run(sys.executable, "-m", "turnlog", "frameworks", "--check", directory=tmp_path)
+    assert done.stdout.splitlines()[-1] == f"hooked {number} of {number} installed frameworks"
+
+
+def installed(distribution: str, version: str, folder: Path) -> str:
+    """A path on which a distribution is found, without any code of it."""
+    metadata = folder / f"{distribution.replace('-', '_')}-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    return str(folder)
+
+
+def test_an_untested_version_comes_with_what_to_install(tmp_path: Path) -> None:
+    path = installed("openai", "9.9", tmp_path / "packages")
+    turnlog = [sys.executable, "-m", "turnlog"]
+    remedy = "pip install 'turnlog[openai]'"
+    listed = run(*turnlog, "frameworks", directory=tmp_path, PYTHONPATH=path).stdout.splitlines()
+    assert listed[-1] == f"OpenAI 9.9 is outside the tested range: {remedy}"
+    checked = run(*turnlog, "frameworks", "--check", directory=tmp_path, code=1, PYTHONPATH=path).stdout.splitlines()
+    assert checked[-2] == listed[-1]
+    assert re.fullmatch(r"hooked (\d+) of (?!\1 )\d+ installed frameworks", checked[-1])
+    assert run(*turnlog, "frameworks", "--check", "--json", directory=tmp_path, code=1, PYTHONPATH=path).stdout
+    warnings = run(*turnlog, "doctor", directory=tmp_path, PYTHONPATH=path).stdout.splitlines()
+    assert f"warning: openai 9.9 is not recorded: outside openai >= 2.26, < 4. For a tested version: {remedy}" in warnings
+
+
+def test_a_framework_that_cannot_be_hooked_is_exit_1(tmp_path: Path) -> None:
+    path = installed("strands-agents", "1.60", tmp_path / "packages")
+    done = run(sys.executable, "-m", "turnlog", "frameworks", "--check", directory=tmp_path, code=1, PYTHONPATH=path)
+    assert "strands-agents >= 1.56, < 2          1.60       not imported" in done.stdout

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from cli.history import Turnlog, plain, record_history, start_call
-from recording import Recording
+from recording import Recording, assistant, user
 from turnlog import queries, semconv
 from turnlog.settings import Capture, Settings
 
@@ -38,8 +38,8 @@ def test_sessions_lists_the_newest_first(recorded: Settings, turnlog: Turnlog) -
     assert len(turnlog("sessions", "-n", "1").out.splitlines()) == 2
 
 
-def test_no_sessions_is_a_value(turnlog: Turnlog) -> None:
-    assert turnlog("sessions") == (0, "no session has been recorded yet. Try: turnlog demo\n", "")
+def test_no_sessions_is_a_value_with_the_hint_that_log_gives(turnlog: Turnlog) -> None:
+    assert turnlog("sessions") == (0, turnlog("log").err.removeprefix("turnlog: "), "")
     assert turnlog("sessions", "--json") == (0, "", "")
 
 
@@ -81,6 +81,38 @@ def test_what_nothing_matches_is_a_value(recorded: Settings, turnlog: Turnlog) -
 def test_a_call_that_runs_is_in_flight(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
     start_call(recording, "run_tests", path="tests")
     assert plain(turnlog("log", "-n", "1").out)[2] == 'ID  TIME  run_tests  in flight  {"path":"tests"}'
+
+
+def test_log_shows_what_a_turn_answered_unless_a_commit_says_it(recording: Recording, turnlog: Turnlog) -> None:
+    with recording.agent("store it", conversation="demo") as agent:
+        recording.tool("store", {"what": "it"}, "ok")
+        recording.chat([user("store it")], [assistant("As the model says.")])
+        agent.set({semconv.TURN_OUTPUT_SUMMARY: "Stored."})
+    with recording.agent("and now?", conversation="demo") as agent:
+        recording.chat([user("store it"), user("and now?")], [assistant("As the model says.")])
+        agent.set({semconv.TURN_OUTPUT_SUMMARY: "As the model says."})
+    assert plain(turnlog("log").out) == [
+        "session demo",
+        "turn 2  DAY TIME  and now?",
+        "ID  TIME  decision  answer - As the model says.",
+        "turn 1  DAY TIME  store it",
+        "  answer  Stored.",
+        "ID  TIME  decision  answer - As the model says.",
+        'ID  TIME  store  {"what":"it"} -> ok',
+    ]
+    assert "Stored." not in turnlog("log", "--tool", "store").out
+
+
+def test_a_lifecycle_state_is_said_once(recording: Recording, turnlog: Turnlog) -> None:
+    resumed = {semconv.COMMIT_KIND: "lifecycle", semconv.LIFECYCLE_STATE: "resumed"}
+    with recording.agent("go on", conversation="demo"):
+        for how in ("resumed", "approved"):
+            delta = [{"op": "drop", "kind": "pending", "key": "question", "value": how}]
+            recording.start("", {semconv.COMMIT_DELTA: delta}, resumed).end()
+    assert [line.partition("lifecycle")[2] for line in plain(turnlog("log").out)[2:]] == [
+        "  resumed - approved  (refused: it could not follow)",
+        "  resumed  (refused: it could not follow)",
+    ]
 
 
 def test_log_as_json_has_the_names_of_the_commit_and_real_values(recorded: Settings, turnlog: Turnlog) -> None:

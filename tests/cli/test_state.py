@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 from cli.history import Turnlog, change, plain, start_call
-from recording import Recording
-from turnlog import queries
+from cli.terminal import Terminal
+from recording import Recording, assistant, user
+from turnlog import queries, semconv
 from turnlog.settings import Settings
 
 
@@ -24,11 +26,49 @@ def test_state_shows_entries_open_work_and_failures(recorded: Settings, recordin
         "  run_tests  timeout  turn 2  run_tests ID",
         "  read_file  ok  turn 1  read_file ID",
         "open work",
-        "  pending  turn 2  ID  have it reviewed  since DAY TIME",
-        "  in flight  turn 4  ID  deploy  running for MS",
+        "  pending  turn 2  ID  since DAY TIME  have it reviewed",
+        "  in flight  turn 4  ID  running for MS  deploy",
         "last failures",
         '  ID  turn 2  run_tests  TIMEOUT TimeoutError: no end in sight  {"path":"tests"}',
     ]
+
+
+def test_a_call_that_waits_for_an_answer_says_so(recording: Recording, turnlog: Turnlog) -> None:
+    asked = {"op": "set", "kind": "pending", "key": "question", "value": "remove it?"}
+    paused = {semconv.COMMIT_KIND: "lifecycle", semconv.LIFECYCLE_STATE: "paused"}
+    with recording.agent("clean up", conversation="demo"):
+        recording.chat([user("clean up")], [assistant("", "remove")])
+    assert plain(turnlog("state").out)[-1] == "  queued  turn 1  ID  since DAY TIME  remove (call-0)"
+    with recording.agent("again", conversation="demo"):
+        recording.chat([user("clean up")], [assistant("", "remove")])
+        recording.start("", {semconv.COMMIT_DELTA: [asked]}, paused).end()
+    assert plain(turnlog("state").out)[-2:] == [
+        "  queued  turn 2  ID  since DAY TIME  remove (call-0) once the session goes on",
+        "  pending  turn 2  ID  since DAY TIME  remove it?",
+    ]
+
+
+def test_failures_that_are_not_shown_are_counted(recording: Recording, turnlog: Turnlog) -> None:
+    for text in ("first", "second"):
+        with recording.agent(text, conversation="demo"):
+            for number in range(6):
+                recording.tool("run", {"number": number}, error=ValueError("no"))
+    assert turnlog("state").out.splitlines()[-1] == "  and 7 earlier ones: turnlog log --failed"
+    assert turnlog("state", "--turn", "1").out.splitlines()[-1] == "  and 1 earlier one: turnlog log --failed --turn 1"
+    assert len(turnlog("log", "--failed", "--turn", "1").out.splitlines()) == 2 + 6
+
+
+def test_a_long_value_leaves_room_for_the_columns_behind_it(settings: Settings, recording: Recording) -> None:
+    question = json.dumps({f"key{number}": "value" for number in range(30)})
+    with recording.agent("ask", conversation="demo"):
+        change(recording, "set", "pending", "question", question)
+        change(recording, "set", "fact", "a key that is long as well", question)
+    with Terminal("state", settings=settings, NO_COLOR="1") as terminal:
+        lines = terminal.all().splitlines()
+    assert max(map(len, lines)) == 80
+    fact, pending = (plain(line)[0] for line in (lines[2], lines[4]))
+    assert re.fullmatch(r"  a key that is long as well  \{\"key0\".*…  turn 1  ID", fact)
+    assert re.fullmatch(r"  pending  turn 1  ID  since DAY TIME  \{\"key0\".*…", pending)
 
 
 def test_state_of_an_earlier_turn_is_as_it_was(recorded: Settings, turnlog: Turnlog) -> None:
@@ -111,6 +151,16 @@ def test_diff_of_two_turns_shows_entries_decisions_and_failures(recorded: Settin
         "failures",
         failed,
     ]
+
+
+def test_diff_backwards_is_the_same_with_signs_reversed(recorded: Settings, turnlog: Turnlog) -> None:
+    def lines(*turns: str) -> list[tuple[str, ...]]:
+        shown = (line.split("  ") for line in plain(turnlog("diff", *turns).out))
+        return [tuple(words[:3]) for words in shown if words[0] in ("+", "-", "~")]
+
+    for a, b in (("0", "1"), ("1", "2"), ("2", "3"), ("0", "3")):
+        signs = {"+": "-", "-": "+", "~": "~"}
+        assert lines(b, a) and sorted(lines(b, a)) == sorted((signs[sign], *what) for sign, *what in lines(a, b))
 
 
 def test_diff_of_one_turn_is_against_the_turn_before(recorded: Settings, turnlog: Turnlog) -> None:

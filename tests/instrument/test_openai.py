@@ -318,7 +318,6 @@ def test_after_a_compaction_a_conversation_goes_on_without_what_it_replaced(reco
         (session,) = queries.sessions(db)
         gone = sorted((row.turn, row.kind, row.summary, row.reason) for row in queries.evictions(db, session.session_id))
         commits = [(row.turn, row.kind, row.tool) for row in reversed(queries.log(db, session.session_id))]
-    said = "call add - I will add."
     assert commits == [
         (1, "decision", ""),
         (1, "tool", "add"),
@@ -328,12 +327,26 @@ def test_after_a_compaction_a_conversation_goes_on_without_what_it_replaced(reco
         (2, "decision", ""),
     ]
     assert gone == [
-        (2, "decision", said, "summarised"),
+        (2, "decision", "call add - I will add.", "summarised"),
+        (2, "message", "I will add.", "summarised"),
         (2, "message", "Three.", "summarised"),
-        (2, "message", said, "summarised"),
-        (2, "message", said, "summarised"),
+        (2, "message", "call add", "summarised"),
         (2, "result", "3", "summarised"),
     ]
+
+
+def test_each_item_of_an_answer_that_is_sent_back_is_told_by_itself(recorded: Recording) -> None:
+    calling = Reply("I will add.", tool_calls=[ADD, ToolCall("look", {}, id="c2")])
+    with ScriptedModel([calling, "Three."]) as model, openai.OpenAI(base_url=model.base_url, api_key="none") as client:
+        history: list[Any] = [{"role": "user", "content": "Add 1 and 2."}]
+        history += [plain(item) for item in client.responses.create(model="m", input=history).output]
+        history += [{"type": "function_call_output", "call_id": call, "output": "3"} for call in ("c1", "c2")]
+        client.responses.create(model="m", input=history)
+    with queries.reading(recorded.settings) as db:
+        (session,) = queries.sessions(db)
+        answer = [row for row in queries.context(db, session.session_id, 1) if row.role == "assistant"]
+    assert [row.summary for row in answer] == ["I will add.", "call add", "call look"]
+    assert len({row.source_commit for row in answer}) == 1
 
 
 def plain(item: Any) -> Any:

@@ -181,9 +181,10 @@ async def test_retries_and_rejected_arguments_are_failed_calls(
     await make(tools=[busy], retries=3).run("Go.", conversation_id="s")
     assert log(settings, "s") == [(1, "decision", "", "ok"), (1, "tool", "busy", "error")] * 2 + [(1, "decision", "", "ok")]
     with queries.reading(settings) as db:
-        late, early = [(row.tool_call_id, row.output_summary) for row in queries.log(db, "s", kind="tool")]
-    assert late == ("c2", "not now")
-    assert (early[0], early[1].startswith("1 validation error for busy")) == ("c1", True)
+        late, early = [(row.tool_call_id, row.error, row.error_message) for row in queries.log(db, "s", kind="tool")]
+    assert late == ("c2", "pydantic_ai.exceptions.ModelRetry", "not now")
+    assert early[:2] == ("c1", "pydantic_core._pydantic_core.ValidationError")
+    assert early[2].startswith("1 validation error for busy")
     spans = [span for span in hooked.spans if span.attributes["gen_ai.operation.name"] == "execute_tool"]
     assert [span.instrumentation_scope.name for span in spans] == [scope, scope]
 

@@ -257,29 +257,32 @@ def test_context_at(ask: Answers) -> None:
     def seen(turn: int) -> list[tuple[Any, ...]]:
         return ask(f"select position, role, key, summary, tool, turn, source_commit from context_at('s', {turn}) order by 1")
 
+    def numbered(*rows: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return [(number, *row) for number, row in enumerate(rows, 1)]
+
     start = [
-        (-5, "system", message_key("system", "be brief"), "be brief", "", 1, ""),
-        (10, "user", "write a parser", "write a parser", "", 1, ""),
+        ("system", message_key("system", "be brief"), "be brief", "", 1, ""),
+        ("user", "write a parser", "write a parser", "", 1, ""),
     ]
     said_in_1 = [
-        (40, "assistant", "said in c2", "call write_file", "", 1, "c2"),
-        (50, "tool", message_key("tool", "call-2"), "wrote it", "write_file", 1, "write1"),
+        ("assistant", "said in c2", "call write_file", "", 1, "c2"),
+        ("tool", message_key("tool", "call-2"), "wrote it", "write_file", 1, "write1"),
     ]
-    assert seen(1) == [
+    assert seen(1) == numbered(
         *start,
-        (20, "assistant", "said in c1", "call read_file - First the grammar.", "", 1, "c1"),
-        (30, "tool", message_key("tool", "call-1"), "expr := term", "read_file", 1, "read1"),
+        ("assistant", "said in c1", "call read_file - First the grammar.", "", 1, "c1"),
+        ("tool", message_key("tool", "call-1"), "expr := term", "read_file", 1, "read1"),
         *said_in_1,
-    ]
-    assert seen(2) == [
+    )
+    assert seen(2) == numbered(
         *start,
         *said_in_1,
-        (60, "assistant", "said in c3", "Done.", "", 1, "c3"),
-        (70, "user", "now test it", "now test it", "", 2, ""),
-        (80, "assistant", "said in c4", "call fetch", "", 2, "c4"),
-        (90, "tool", message_key("tool", "call-3"), "a page", "fetch", 2, "fetch"),
-    ]
-    assert [row[0] for row in seen(3)] == [-5, 10, 40, 50, 60, 70, 80, 91, 95, 100, 110]
+        ("assistant", "said in c3", "Done.", "", 1, "c3"),
+        ("user", "now test it", "now test it", "", 2, ""),
+        ("assistant", "said in c4", "call fetch", "", 2, "c4"),
+        ("tool", message_key("tool", "call-3"), "a page", "fetch", 2, "fetch"),
+    )
+    assert [row[0] for row in seen(3)] == list(range(1, 12))
     assert [row[3] for row in seen(4)] == ["be kind", "write a parser", "Done.", "go on", "more"]
     which = "select distinct lineage, commit_id from context_at"
     assert [ask(f"{which}('s', {turn})") for turn in (1, 2, 3, 4)] == [

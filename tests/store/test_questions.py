@@ -114,11 +114,33 @@ def test_scopes(ask: Answers) -> None:
 
 def test_turns(ask: Answers) -> None:
     assert ask("select * exclude (started_ns, ended_ns) from turns order by session_id, turn") == [
-        ("o", 1, "t9", "", at(17, 0), at(17), 1, 1, 0, 0),
-        ("s", 1, "t1", "write it", at(1, 0), at(5), 4, 2, 0, 0),
-        ("s", 2, "t2", "again", at(6, 0), at(10), 4, 2, 2, 0),
-        ("s", 3, "t3", "finish", at(11, 0), at(16, 0), 5, 3, 0, 1),
+        ("o", 1, "t9", "", "", "", at(17, 0), at(17), 1, 1, 0, 0),
+        ("s", 1, "t1", "write it", "", "", at(1, 0), at(5), 4, 2, 0, 0),
+        ("s", 2, "t2", "again", "", "", at(6, 0), at(10), 4, 2, 2, 0),
+        ("s", 3, "t3", "finish", "", "", at(11, 0), at(16, 0), 5, 3, 0, 1),
     ]
+
+
+def test_a_turn_is_answered_by_its_run_or_else_by_the_model_call_that_nothing_came_after(settings: Settings) -> None:
+    def says(text: str) -> dict[str, str]:
+        return {"choice": "answer", "output_summary": text}
+
+    story = Story(settings)
+    story.span("stated", "s", "t1", operation="invoke_agent", turn_input="one", turn_output="First.")
+    story.chat("c1", "s", "t1", **says("1"))
+    story.chat("c2", "s", "t2", choice="call search", output_summary="I look it up.")
+    story.tool("search", "s", "t2", "search")
+    story.chat("c3", "s", "t2", **says("Second."))
+    story.note("afterwards", "s", "t2", change("fact", "f", "v"))
+    story.tool("agent", "s", "t3", "ask_agent", end_ns=START + 60 * SECOND)
+    story.chat("c4", "s", "t3", inside="agent", **says("said to the tool"))
+    story.span("runs", "s", "t4", ends=False, operation="execute_tool", tool="ask_agent")
+    story.chat("c5", "s", "t4", inside="runs", **says("said to a tool that runs"))
+    story.chat("c6", "s", "t5", **says("Fifth."))
+    story.span("passed on", "s", "t5", operation="invoke_agent", turn_output="Fifth.")
+    with Store(settings).reading() as db:
+        found = db.execute("select output_summary, answer_commit from turns order by turn").fetchall()
+    assert found == [("First.", ""), ("Second.", story.ids["c3"]), ("", ""), ("", ""), ("Fifth.", story.ids["c6"])]
 
 
 def test_commits(ask: Answers) -> None:
@@ -268,7 +290,28 @@ def test_turn_diff(ask: Answers) -> None:
     ]
     assert diff(2, 2) == []
     backwards = {"added": "removed", "removed": "added", "changed": "changed"}
-    assert [(*row[:2], backwards[row[2]], row[4], row[3]) for row in diff(3, 2)] == [row[:5] for row in diff(2, 3)]
+    for a, b in ((0, 1), (1, 2), (2, 3), (0, 3)):
+        assert [(*row[:2], backwards[row[2]], row[4], row[3]) for row in diff(b, a)] == [row[:5] for row in diff(a, b)]
+
+
+def test_turn_diff_of_a_file_that_nobody_had_recorded_is_the_same_backwards(settings: Settings) -> None:
+    story = Story(settings)
+    story.tool("begin", "s", "t1", "begin")
+    story.tool("delete", "s", "t2", "delete_file", touch("delete", "old.py"), touch("delete", "again.py"))
+    story.tool("write", "s", "t2", "write_file", touch("write", "again.py", "h1"))
+    story.tool("delete", "s", "t3", "delete_file", touch("delete", "again.py"), touch("delete", "old.py"))
+    with Store(settings).reading() as db:
+
+        def files(a: int, b: int) -> list[tuple[Any, ...]]:
+            columns = "key, change, before_value, after_value, action"
+            return db.execute(f"select {columns} from turn_diff('s', {a}, {b}) where kind = 'file' order by key").fetchall()
+
+        assert files(1, 2) == [("again.py", "added", "", "h1", "write"), ("old.py", "removed", "", "", "delete")]
+        assert files(2, 1) == [("again.py", "removed", "h1", "", ""), ("old.py", "added", "", "", "")]
+        assert files(2, 3) == [("again.py", "removed", "h1", "", "delete"), ("old.py", "removed", "", "", "delete")]
+        assert files(3, 2) == [("again.py", "added", "", "h1", "write"), ("old.py", "added", "", "", "")]
+        assert files(1, 3) == [("old.py", "removed", "", "", "delete")]
+        assert files(3, 1) == [("old.py", "added", "", "", "")]
 
 
 def test_turn_diffs(ask: Answers) -> None:

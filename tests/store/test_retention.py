@@ -36,7 +36,8 @@ class Past(Story):
     """Sessions in which the same happens, and blobs of what went in and out."""
 
     def session(self, name: str, **more: Any) -> None:
-        self.agent(f"{name} agent", name, f"{name} t", "do it")
+        ran = {"operation": "invoke_agent", "agent": "coder", "turn_input": "do it", "turn_output": "done"}
+        self.span(f"{name} agent", name, f"{name} t", **ran)
         context = [added(0, "user", f"{name} do it")]
         decided: dict[str, Any] = {
             "choice": "call write_file",
@@ -162,6 +163,7 @@ def test_keeping_the_durable_leaves_decisions_facts_files_and_the_log(past: Past
         ("note", "", "ok", "", "", "", "", "[]"),
     ]
     assert ask(settings, "select distinct attributes from span_rows where session_id = 'old'") == [("{}",)]
+    assert ask(settings, "select input_summary, output_summary from turns where session_id = 'old'") == [("", "")]
     assert ask(settings, "select distinct session_id from context_rows order by all") == [("pinned",), ("young",)]
     assert ask(settings, "select session_id, status, turns, commits from sessions order by all") == [
         ("closed", "closed", 1, 4),
@@ -213,7 +215,7 @@ def test_an_archived_session_is_in_parquet_files_as_the_views_had_it(past: Past,
     assert read("message_hash, role", "contexts") == said["contexts"]
     assert read("state, effect", "lifecycle") == said["lifecycle"] == [("closed", "applied"), ("archived", "applied")]
     assert read("session_id, status, turns", "session") == [("archived", "archived", 1)]
-    assert read("turn, input_summary", "turns") == [(1, "do it")]
+    assert read("turn, input_summary, output_summary", "turns") == [(1, "do it", "done")]
     assert sorted(row[0] for row in read("hash", "blobs")) == ["sha256:archived", "sha256:shared"]
 
 

@@ -131,6 +131,7 @@ def test_why(ask: Answers) -> None:
     ]
     assert ask(f"select {columns} from why('s', '{ask.ids['write']}') order by position") == context
     assert ask(f"select {columns} from why('s', '{ask.ids['c2']}') order by position") == context
+    assert ask(f"select position from why('s', '{ask.ids['c2']}') order by 1") == [(1,), (2,), (3,), (4,)]
     assert ask("from why('s', 'missing')") == []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -62,6 +63,7 @@ class Framework(NamedTuple):
     installed: str
     verdict: str
     calls: int
+    remedy: str
 
 
 class Report(NamedTuple):
@@ -164,11 +166,14 @@ def _warnings(report: Report, settings: Settings) -> Iterator[str]:
         pieces = count(report.set_aside, "unreadable piece")
         yield f"{pieces} of journals set aside in {settings.set_aside} ({size(report.set_aside_size)})"
     yield from settings.problems
+    if not_writable := _not_writable(settings.journals):
+        yield f"nothing can be recorded: {not_writable}. Set TURNLOG_DIR to a directory you can write"
     if settings.disabled:
         yield "recording is switched off by TURNLOG_DISABLED or OTEL_SDK_DISABLED"
     for framework in report.frameworks:
         if framework.verdict.startswith("not recorded"):
-            yield f"{framework.framework} {framework.installed} is not recorded: outside {framework.requires}"
+            outside = f"{framework.framework} {framework.installed} is not recorded: outside {framework.requires}"
+            yield f"{outside}. For a tested version: {framework.remedy}"
 
 
 def _settings(settings: Settings) -> list[Setting]:
@@ -195,7 +200,9 @@ def _settings(settings: Settings) -> list[Setting]:
 def _frameworks(seen: Mapping[str, int]) -> tuple[list[Framework], str]:
     try:
         from turnlog import instrument
+        from turnlog.cli.frameworks import tested_version
 
+        extras = {framework.name: framework.extra or framework.name for framework in instrument.FRAMEWORKS}
         return [
             Framework(
                 found.framework,
@@ -203,6 +210,7 @@ def _frameworks(seen: Mapping[str, int]) -> tuple[list[Framework], str]:
                 found.installed,
                 found.verdict,
                 sum(seen.get(scope, 0) for scope in found.scopes),
+                tested_version(extras[found.framework]) if found.verdict.startswith("not recorded") else "",
             )
             for found in instrument.status()
         ], ""
@@ -217,6 +225,16 @@ def _versions() -> Iterator[tuple[str, str]]:
             yield package, version(package)
         except PackageNotFoundError:
             yield package, ""
+
+
+def _not_writable(folder: Path) -> str:
+    """Why nothing can be written in a folder, or where it would be made. Only trying tells: root may do what modes forbid."""
+    existing = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return ""
+    except OSError as error:
+        return f"cannot write in {existing} ({error.strerror})"
 
 
 def _bytes(path: Path) -> int:

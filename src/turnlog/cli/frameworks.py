@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-from turnlog.cli.render import Styled, record, screen
+from turnlog.cli.render import Styled, count, record, screen
 from turnlog.instrument import FRAMEWORKS, check, status
 
 
@@ -17,6 +17,11 @@ class Row(NamedTuple):
     installed: str
     verdict: str
     records: str
+
+
+def tested_version(extra: str) -> str:
+    """What brings a framework into the range that the tests have seen."""
+    return f"pip install 'turnlog[{extra}]'"
 
 
 def frameworks(options: argparse.Namespace) -> int:
@@ -33,11 +38,14 @@ def frameworks(options: argparse.Namespace) -> int:
         )
         for framework in sorted(FRAMEWORKS, key=lambda each: each.title.lower())
     ]
+    installed = [row for row in rows if row.installed]
+    hooked = [row for row in installed if found[row.framework].hooked and not found[row.framework].why]
+    code = 1 if options.check and len(hooked) < len(installed) else 0
     out = screen()
     if options.json:
         for row in rows:
             out.json(record(row))
-        return 0
+        return code
     out.table(
         [
             (row.title, row.tested, row.installed or "-", Styled(row.verdict, "green" if row.verdict == "recorded" else "dim"))
@@ -45,4 +53,9 @@ def frameworks(options: argparse.Namespace) -> int:
         ],
         header=("FRAMEWORK", "TESTED", "INSTALLED", "HERE"),
     )
-    return 0
+    for row in installed:
+        if found[row.framework].verdict.startswith("not recorded"):
+            out.line(f"{row.title} {row.installed} is outside the tested range: {tested_version(row.extra)}")
+    if options.check:
+        out.line(f"hooked {len(hooked)} of {count(len(installed), 'installed framework')}")
+    return code

@@ -26,6 +26,7 @@ from turnlog.errors import NotFound
 from turnlog.queries import Commit, Database, Decided
 
 SHORT_ID = 7
+_BEFORE_ACTOR = len("078cfea  13:53:21  ")
 _USUAL = 20
 _REFUSED = "  (refused: it could not follow)"
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
@@ -41,7 +42,7 @@ def sessions(options: argparse.Namespace) -> int:
             out.json(record(session))
         return 0
     if not found:
-        out.line("no session has been recorded yet. Try: turnlog demo")
+        out.line(queries.NOTHING_YET)
     rows = [
         (
             Styled(session.session_id, "yellow"),
@@ -90,8 +91,9 @@ def log(options: argparse.Namespace) -> int:
             out.json(record(commit))
         return 0
     out.line(Styled(f"session {session}", "dim"))
+    narrowed = options.tool or options.failed
     if not found:
-        out.line("no commit matches" if options.tool or options.failed or options.turn else "no commits yet")
+        out.line("no commit matches" if narrowed or options.turn else "no commits yet")
     width = min(max((len(actor(commit)) for commit in found), default=0), 24)
     again = {row.commit_id or row.turn: row for row in retried}
     shown = -1
@@ -105,6 +107,9 @@ def log(options: argparse.Namespace) -> int:
             started = Styled(day_time(turn.started_at) if turn else "before the first", "dim")
             asked = turn.input_summary if turn else ""
             out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", asked)
+            # A model's answer is a commit itself.
+            if turn and turn.output_summary and not turn.answer_commit and not narrowed:
+                out.line(" " * _BEFORE_ACTOR, Styled(f"{'answer':{width}}", "cyan"), "  ", turn.output_summary)
         out.line(
             Styled(commit.commit_id[:SHORT_ID], "yellow"),
             f"  {clock(commit.committed_at)}  ",
@@ -117,7 +122,7 @@ def log(options: argparse.Namespace) -> int:
         )
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
-    if saved and not (options.tool or options.failed):
+    if saved and not narrowed:
         out.line(Styled(f"and {count(saved, 'checkpoint')}: turnlog log --checkpoints", "dim"))
     return 0
 
@@ -152,7 +157,8 @@ def what(commit: Commit) -> list[Text]:
 def _said(commit: Commit) -> tuple[str, str]:
     """The lifecycle state that a commit says, and what it says with it."""
     state = commit.lifecycle_state or ("pinned" if commit.pinned == "true" else "unpinned")
-    return state, " - ".join(["", *filter(None, (commit.pause_reason, commit.input_summary))])
+    more = [said for said in (commit.pause_reason, commit.input_summary) if said not in ("", state)]
+    return state, " - ".join(["", *more])
 
 
 def failure(failed: Commit | queries.Failed) -> list[Text]:

@@ -86,7 +86,12 @@ examples:
 Exit code, signals, input and output are the program's own. Python programs that it starts are recorded too.
 """,
     )
-    command.add_argument("-s", "--session", metavar="ID", help="the session of everything that names none itself")
+    command.add_argument(
+        "-s",
+        "--session",
+        metavar="ID",
+        help="the session of all that is recorded, also where a framework names its own; turnlog.session(...) comes first",
+    )
     command.add_argument("--dir", metavar="DIR", help="record into this directory")
     command.add_argument("--capture", choices=("none", "summary", "full"), help="how much content is kept (default: summary)")
 

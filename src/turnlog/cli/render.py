@@ -22,6 +22,7 @@ _IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2
 _HASH = re.compile(r"^((?:hmac-)?sha256:)([0-9a-f]{7})[0-9a-f]+$")
 _SPAN_ID = re.compile(r"^[0-9a-f]{16}$")
 _MOST_CELL = 60
+_LEAST_CELL = 20
 _JSON_TEXT = {"delta", "alternatives", "attributes"}
 
 
@@ -62,15 +63,20 @@ class Screen:
         for line in text.splitlines() or [""]:
             self.line(indent, line.replace("\t", "    "))
 
-    def table(self, rows: Iterable[Sequence[Text]], header: Sequence[str] = (), indent: str = "") -> None:
-        """Aligned columns, two spaces apart; the last is as wide as it likes."""
+    def table(
+        self, rows: Iterable[Sequence[Text]], header: Sequence[str] = (), indent: str = "", long: int | None = None
+    ) -> None:
+        """Aligned columns, two spaces apart; the last is as wide as it likes. A `long` one is cut for those behind it."""
         cells: list[Sequence[Text]] = [[Styled(title, "dim") for title in header]] if header else []
         cells += rows
         if not cells:
             return
-        widths = [max(columns(inert(_plain(row[index]))) for row in cells) for index in range(len(cells[0]) - 1)]
+        *widths, last = [max(columns(inert(_plain(row[index]))) for row in cells) for index in range(len(cells[0]))]
         if self.width:
             widths = [min(width, _MOST_CELL) for width in widths]
+            excess = len(indent) + sum(widths) + 2 * len(widths) + last - self.width
+            if long is not None and excess > 0:
+                widths[long] = max(widths[long] - excess, min(widths[long], _LEAST_CELL))
         for row in cells:
             texts: list[Text] = [indent]
             for cell, width in zip(row, widths, strict=False):

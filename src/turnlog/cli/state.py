@@ -10,7 +10,7 @@ from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.context import evicted_state
 from turnlog.cli.log import SHORT_ID, failure
-from turnlog.cli.render import Screen, Styled, Text, day_time, duration, record, screen, short
+from turnlog.cli.render import Screen, Styled, Text, count, day_time, duration, record, screen, short
 from turnlog.cli.retry import diff_retry
 from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
@@ -31,7 +31,9 @@ def state(options: argparse.Namespace) -> int:
         entries = queries.state(db, session, turn)
         # What still runs, runs now: of an earlier turn only its entries say what was open.
         pending = [] if turn else queries.pending(db, session)
+        paused = queries.session_of(db, session).status == "paused"
         failures = queries.log(db, session, failed=True, turn=turn, limit=_LAST_FAILURES)
+        more_failures = queries.failures(db, session, turn) - len(failures)
         newest = queries.last_turn(db, session)
     out = screen()
     if options.json:
@@ -40,8 +42,11 @@ def state(options: argparse.Namespace) -> int:
         return 0
     out.line(Styled(f"session {session}", "dim"), Styled(f"  after turn {turn or newest}", "dim"))
     _show_entries(out, [entry for entry in entries if turn or entry.kind != "pending"])
-    _show_pending(out, pending)
+    _show_pending(out, pending, paused)
     _show_failures(out, failures, "last failures")
+    if more_failures:
+        where = f" --turn {turn}" if turn else ""
+        out.line(Styled(f"  and {count(more_failures, 'earlier one')}: turnlog log --failed{where}", "dim"))
     return 0
 
 
@@ -62,12 +67,12 @@ def _show_entries(out: Screen, entries: list[Entry]) -> None:
             for entry in members
             if entry not in steps[_LAST_STEPS:]
         ]
-        out.table(rows, indent="  ")
+        out.table(rows, indent="  ", long=1)
         if steps[_LAST_STEPS:]:
             out.line(Styled(f"  and {len(steps) - _LAST_STEPS} earlier choices of tools: turnlog log", "dim"))
 
 
-def _show_pending(out: Screen, pending: list[Pending]) -> None:
+def _show_pending(out: Screen, pending: list[Pending], paused: bool) -> None:
     if pending:
         out.line(Styled("open work", "bold"))
         rows = [
@@ -75,12 +80,18 @@ def _show_pending(out: Screen, pending: list[Pending]) -> None:
                 Styled(row.status.replace("_", " "), "red" if row.status == "interrupted" else "yellow"),
                 f"turn {row.turn}",
                 row.commit_id[:SHORT_ID],
-                row.action + (f" ({row.action_id})" if row.status == "queued" else ""),
                 _lasted(row),
+                _open(row, paused),
             )
             for row in pending
         ]
         out.table(rows, indent="  ")
+
+
+def _open(row: Pending, paused: bool) -> str:
+    if row.status != "queued":
+        return row.action
+    return f"{row.action} ({row.action_id})" + (" once the session goes on" if paused else "")
 
 
 def _lasted(row: Pending) -> Text:
@@ -173,12 +184,11 @@ def _sides(first: int | None, second: int | None, newest: int) -> tuple[int, int
 def _show_differences(out: Screen, found: TurnDiff) -> None:
     if not found.differences:
         out.line("no difference")
-    # What a model chose in one call is an entry under the call's own id; below, the same choice comes with its reason.
-    told = {decided.commit_id for decided in found.decisions if not decided.about}
+    # What was chosen in one call is an entry under the call's own id; below, the same choice comes with its reason.
     rows: list[tuple[Text, ...]] = [
         (_MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id))
         for row in found.differences
-        if not (row.kind == "decision" and row.change == "added" and row.commit_id in told)
+        if not (row.kind == "decision" and _STEP.fullmatch(row.key))
     ]
     out.table(rows)
 

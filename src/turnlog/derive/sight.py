@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from turnlog.content import ContentPolicy
 from turnlog.derive.context import Item, Seen
-from turnlog.derive.messages import Message, Part, result_of, split_results, texts
+from turnlog.derive.messages import Message, Part, calls_of, result_of, split_results, texts
 
 
 @dataclass(slots=True)
@@ -65,27 +65,39 @@ class Sight(NamedTuple):
     def changes(self, policy: ContentPolicy) -> list[dict[str, Any]]:
         """The messages that came and went, in the form of the convention."""
         rows: list[dict[str, Any]] = [{"op": "evict", "at": item.at} for item in self.gone]
+        # One API sends an answer back as several messages: its thoughts, its words, each of its calls.
+        pieces = Counter(item.origin for item, _ in self.added)
         for item, message in self.added:
             row: dict[str, Any] = {"op": "add", "at": item.at, "hash": item.hash, "role": item.role}
             if item.call:
                 row["call"] = item.call
                 if message is not None and (text := self._instead(item.call, message, policy)):
                     row["text"] = text
-            elif item.origin:
-                row["from"] = item.origin
-            elif message is not None and (text := policy.summary(texts(message))):
+            elif (
+                message is not None
+                and (not item.origin or pieces[item.origin] > 1)
+                and (text := policy.summary(_words(message)))
+            ):
                 row["text"] = text
+            if item.origin:
+                row["from"] = item.origin
             if item.keys:
                 row["keys"] = item.keys
             rows.append(row)
         return rows
-
 
     def _instead(self, call: str, message: Message, policy: ContentPolicy) -> str:
         """What the model got for a tool's output, where an application or framework has made something else of that."""
         ask, (result, _) = self.lineage.asks.get(call), result_of(message)
         is_other = ask is not None and ask.output is not None and (not ask.output or policy.hash(result) != ask.output)
         return policy.summary(result) if is_other else ""
+
+
+def _words(message: Message) -> str:
+    if said := texts(message):
+        return said
+    names = ", ".join(str(call.get("name") or "unknown") for call in calls_of(message))
+    return f"call {names}" if names else texts(message, "reasoning")
 
 
 class Filed(NamedTuple):

@@ -219,6 +219,7 @@ OPENAI_AGENTS = Framework(
     records="runs as turns, sync, async and streamed; models of every provider; tools with the exception itself; handoffs and "
     "agents as tools nested; guardrails; approvals as pauses; the session's id",
     extra="openai-agents",
+    scopes=("opentelemetry.instrumentation.openai_agents", "opentelemetry.instrumentation.genai.openai_agents"),
     hooks=(
         Hook(
             "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata|invoke_function_tool",

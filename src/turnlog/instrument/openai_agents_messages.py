@@ -35,21 +35,25 @@ def run_start(call: Call) -> Start:
     """A run of an agent on an input, or on the state that an earlier run has left."""
     state = resumed_state(call)
     agent = getattr(state, "_current_agent", None) or call.argument(0, "starting_agent")
-    given = call.argument(1, "input") if state is None else state._original_input
-    items = _items(given)
-    previous = call.kwargs.get("previous_response_id")
-    if state is not None:
-        # With what it said before it was interrupted, it is known by that where nobody names its session.
-        items = [*items, *(item.to_input_item() for item in state._generated_items if item.type != "tool_approval_item")]
-        previous = previous or state._previous_response_id
     session = session_of(call, state)
+    previous = call.kwargs.get("previous_response_id") or getattr(state, "_previous_response_id", None)
     more = {semconv.GEN_AI_CONVERSATION_ID: session, semconv.GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID: previous}
+    if state is not None and session:
+        # Nobody says again what it goes on from.
+        return agent_start(agent, more)
+    items = _items(call.argument(1, "input")) if state is None else _left_in(state)
     return agent_start(agent, more, {semconv.GEN_AI_INPUT_MESSAGES: Messages(items, item_message, follows=bool(previous))})
 
 
 def resumed_state(call: Call) -> Any:
     given = call.argument(1, "input")
     return given if type(given).__name__ == "RunState" else None
+
+
+def _left_in(state: Any) -> Sequence[Any]:
+    """What was said before the run was interrupted. It is known by that where nobody names its session."""
+    said = (item.to_input_item() for item in state._generated_items if item.type != "tool_approval_item")
+    return [*_items(state._original_input), *said]
 
 
 def session_of(call: Call, state: Any) -> str:

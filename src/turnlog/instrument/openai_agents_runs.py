@@ -46,7 +46,7 @@ class _Floor:
             self.leave()
             self._agent = agent
             self._nested = self._account.start(agent_start(agent), set_span_in_context(self._run.operation.span))
-        return Frame(context_of(self._nested, "") if self._nested else None)
+        return Frame(context_of(self._nested, ""), self._nested) if self._nested else Frame()
 
     def leave(self, error: BaseException | None = None) -> None:
         nested, self._nested = self._nested, None
@@ -64,6 +64,9 @@ async def record_run(account: Account, wrapped: Wrapped, call: Call, read: Call)
     if not isinstance(frame, Run):
         return await wrapped(*call.args, **call.kwargs)
     state, outer = resumed_state(read), _floor.get()
+    if state is not None and frame.operation.content:
+        # Messages that only tell where it belongs: nobody has said them again.
+        account.ask("reading a state", frame.operation.set, {semconv.TURN_INPUT_HASH: "", semconv.TURN_INPUT_SUMMARY: ""})
     floor = _Floor(account, frame, getattr(state, "_current_agent", None) or read.argument(0, "starting_agent"))
 
     async def run() -> Any:

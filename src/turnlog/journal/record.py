@@ -37,10 +37,16 @@ _STATUSES = {code: code.name.lower() for code in StatusCode}
 
 
 def span_row(
-    span: ReadableSpan, record: str, policy: ContentPolicy, said: Collection[str] = (), beside: Mapping[str, Any] | None = None
+    span: ReadableSpan,
+    record: str,
+    policy: ContentPolicy,
+    said: Collection[str] = (),
+    beside: Mapping[str, Any] | None = None,
+    message: str | None = None,
 ) -> bytes:
     """The row of a span that starts (`record` is "start") or has ended ("end"), without the attributes that were `said` before,
-    and with those that are known `beside` it, for which it may have no room.
+    and with those that are known `beside` it, for which it may have no room. `message`: how it failed, where that is known
+    better than its status says.
 
     Spans of other instrumentations carry prompts and secrets in their attributes; the policy decides what of them is
     written, whatever the application sends elsewhere.
@@ -59,8 +65,8 @@ def span_row(
         "end_ns": span.end_time or 0,
         "status": _STATUSES[span.status.status_code],
     }
-    if span.status.description:
-        row["status_message"] = policy.summary(span.status.description)
+    if failure := span.status.description if message is None else message:
+        row["status_message"] = policy.summary(failure)
     if span.instrumentation_scope is not None:
         row["scope"] = span.instrumentation_scope.name
     rest: dict[str, Any] = {}

@@ -3,7 +3,11 @@
 select
     d.kind as kind,
     d.key as key,
-    case when d.in_after = 0 then 'removed' when d.in_before = 0 then 'added' else 'changed' end as change,
+    case
+        when d.in_before = 0 and d.in_after + d.was_restored > 0 then 'added'
+        when d.in_after = 0 then 'removed'
+        else 'changed'
+    end as change,
     d.value_before as before_value,
     d.value_after as after_value,
     case when d.in_after = 0 and d.was_deleted = 1 then 'delete' else d.action_after end as action,
@@ -19,6 +23,7 @@ from (
         max(case when u.before_side = 1 then u.value else '' end) as value_before,
         max(case when u.after_side = 1 then u.value else '' end) as value_after,
         max(u.deleted_side) as was_deleted,
+        max(u.restored_side) as was_restored,
         max(u.created_side) as was_created,
         max(case when u.deleted_side = 1 then u.commit_id else '' end) as commit_deleted,
         max(case when u.deleted_side = 1 then u.turn else 0 end) as turn_deleted,
@@ -41,7 +46,8 @@ from (
             case when r.op = 'set' and r.is_before = 1 and r.age_before = 1 then 1 else 0 end as before_side,
             case when r.op = 'set' and r.is_after = 1 and r.age_after = 1 then 1 else 0 end as after_side,
             case when r.kind = 'file' and r.op = 'drop' and r.is_before = 0 then 1 else 0 end as deleted_side,
-            case when r.kind = 'file' and r.op <> 'drop' and r.is_before = 0 then 1 else 0 end as created_side
+            case when r.kind = 'file' and r.op = 'drop' and r.is_after = 0 then 1 else 0 end as restored_side,
+            case when r.kind = 'file' and r.op <> 'drop' and r.is_before <> r.is_after then 1 else 0 end as created_side
         from (
             select
                 n.kind as kind,
@@ -79,6 +85,7 @@ from (
     group by u.kind, u.key
 ) as d
 where d.in_before <> d.in_after
-   or (d.in_after = 0 and d.was_deleted = 1 and d.was_created = 0)
+   -- A file that was there although nobody had recorded it.
+   or (d.in_after = 0 and d.was_deleted + d.was_restored > 0 and d.was_created = 0)
    or d.value_before <> d.value_after
    or (d.kind = 'file' and d.commit_before <> d.commit_after)

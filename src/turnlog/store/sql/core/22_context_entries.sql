@@ -9,7 +9,11 @@ select
     m.message_hash as message_hash,
     m.role as role,
     m.tool as tool,
-    case when m.summary <> '' then m.summary else m.source_summary end as summary,
+    case
+        -- A decision is all that its answer said, not only the message that holds it.
+        when m.summary = '' or (k.kind = 'decision' and m.source_summary <> '') then m.source_summary
+        else m.summary
+    end as summary,
     case when m.tool_commit <> '' then m.tool_commit else m.decision_commit end as source_commit,
     m.introduced_in as introduced_in,
     m.added_turn as added_turn,

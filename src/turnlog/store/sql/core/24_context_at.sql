@@ -1,7 +1,7 @@
 -- one row: a message that the model could see in the last model call of a turn that no tool call made
 -- macro: context_at(p_session, p_turn)
 select
-    m.position as position,
+    row_number() over (order by m.position) as position,
     m.role as role,
     m.message_key as key,
     m.summary as summary,

@@ -17,7 +17,7 @@ with asker as (
 )
 select
     d.decision_id as decision_commit,
-    m.position as position,
+    row_number() over (partition by d.decision_id order by m.position) as position,
     m.role as role,
     case
         when m.tool_commit <> '' then coalesce(o.source_kind, 'tool_output')

@@ -19,7 +19,8 @@ select
         case when session_key in (from stripped_sessions) then '' else input_summary end as input_summary,
         case when session_key in (from stripped_sessions) then '' else output_summary end as output_summary,
         case when session_key in (from stripped_sessions) then '' else status_message end as status_message,
-        case when session_key in (from stripped_sessions) then '' else turn_input end as turn_input
+        case when session_key in (from stripped_sessions) then '' else turn_input end as turn_input,
+        case when session_key in (from stripped_sessions) then '' else turn_output end as turn_output
     )
 from store.raw.spans
 where session_key not in (from gone_sessions);

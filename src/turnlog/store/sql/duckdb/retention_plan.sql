@@ -39,7 +39,7 @@ join (
         session_key,
         -- An empty one of these takes its braces.
         strlen(attributes) + strlen(events) - 4 + strlen(delta) - 2
-        + strlen(input_summary) + strlen(output_summary) + strlen(status_message) + strlen(turn_input) as bytes,
+        + strlen(input_summary) + strlen(output_summary) + strlen(status_message) + strlen(turn_input) + strlen(turn_output) as bytes,
         true as transient
     from raw.spans
     union all

@@ -18,6 +18,7 @@ select
     coalesce(scope, '') as scope,
     coalesce(turn_input_hash, '') as turn_input_hash,
     coalesce(turn_input, '') as turn_input,
+    coalesce(turn_output, '') as turn_output,
     coalesce(operation, '') as operation,
     coalesce(agent, '') as agent,
     coalesce(provider, '') as provider,
