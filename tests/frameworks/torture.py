@@ -123,19 +123,20 @@ def nested(model: ScriptedModel) -> None:
     """A tool that runs another agent, whose tool runs a third; and one that calls itself."""
     third = make_agent(model, name="third")
 
+    def answer_of(agent: Any, who: str, wanted: str) -> str:
+        # A thread of its own: two runs of one thread at once read each other's half-done checkpoints.
+        config = {"configurable": {"thread_id": f"{wanted} for {who}"}}
+        return agent.invoke({"messages": [("user", f"{who} {wanted}")]}, config)["messages"][-1].content
+
     def middle(who: str) -> str:
         """Ask the third agent."""
-        return third.invoke({"messages": [("user", f"{who} echo")]}, {"configurable": {"thread_id": "third"}})["messages"][
-            -1
-        ].content
+        return answer_of(third, who, "echo")
 
     second = make_agent(model, middle, name="second")
 
     def outer(who: str) -> str:
         """Ask the second agent."""
-        return second.invoke({"messages": [("user", f"{who} middle")]}, {"configurable": {"thread_id": "second"}})["messages"][
-            -1
-        ].content
+        return answer_of(second, who, "middle")
 
     @tool
     def again(who: str, depth: int = 0) -> str:
