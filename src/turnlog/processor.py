@@ -361,7 +361,7 @@ class SessionProcessor(SpanProcessor):
         if (identity.session, identity.turn) != (running.session, running.turn):
             found |= _stamp(identity.session, identity.turn)
         seen = self._seen(running, attributes)
-        if seen is not None:
+        if seen is not None and identity.turn is None:
             found |= _stamp(seen.session, seen.turn)
         if running.aside:
             running.beside = None if add_attributes(span, found) else found
