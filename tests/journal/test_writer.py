@@ -277,6 +277,17 @@ def test_a_full_disk_costs_rows_that_are_counted_and_tears_none(small_disk: Path
     writer.close()
 
 
+@pytest.mark.parametrize("size", range(1, 12))
+def test_on_a_disk_that_stays_full_the_last_row_says_how_many_were_lost(small_disk: Path, size: int) -> None:
+    settings = Settings(directory=small_disk)
+    writer = JournalWriter(settings)
+    while writer.append(row(1) * size, size) or writer.lost < 100:
+        pass
+    writer.close()
+    assert sum(row["lost"] for row in journal_rows(settings) if row["record"] == "loss") == writer.lost
+    assert [path.suffix for path in settings.journals.iterdir()] == [".journal"]
+
+
 def test_a_read_only_file_system_costs_rows_and_nothing_else(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     writer = JournalWriter(Settings(directory=small_disk / "turnlog"))

@@ -24,6 +24,8 @@ from turnlog.settings import Settings
 
 _log = logging.getLogger("turnlog")
 _RETRY_AFTER = 5.0
+_NOT_WRITABLE = "journal not writable"
+_ROOM = 4096
 _writers: weakref.WeakSet[JournalWriter] = weakref.WeakSet()
 
 
@@ -41,6 +43,7 @@ class JournalWriter:
         self._lock = threading.RLock()
         self._process: Process | None = None
         self._file = -1
+        self._room = -1
         self._size = 0
         self._sequence = 0
         self._retry_at = 0.0
@@ -68,9 +71,11 @@ class JournalWriter:
                 elif self._size > self._settings.rotate_bytes:
                     self._rotate()
                 if self._lost_unsaid:
-                    self._write(_loss_row("journal not writable", self._lost_unsaid), 1)
+                    # Together: by itself it would fill the last room there is, and the next loss could not be said.
+                    self._write(_loss_row(_NOT_WRITABLE, self._lost_unsaid) + payload, rows + 1)
                     self._lost_unsaid = 0
-                self._write(payload, rows)
+                else:
+                    self._write(payload, rows)
                 self.written += rows
             except OSError as error:
                 self.lost += rows
@@ -92,8 +97,27 @@ class JournalWriter:
     def close(self) -> None:
         with self._lock:
             if self._file >= 0:
+                if self._lost_unsaid:
+                    self._give_room()
+                    with contextlib.suppress(OSError):
+                        self._write(_loss_row(_NOT_WRITABLE, self._lost_unsaid), 1)
+                        self._lost_unsaid = 0
                 os.close(self._file)
                 self._file = -1
+            self._give_room()
+
+    def _take_room(self, path: Path) -> None:
+        """Keep space in a file without a name, to say at the end what was lost on a full disk."""
+        if self._room < 0:
+            with contextlib.suppress(OSError):
+                self._room = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                path.unlink()
+                os.write(self._room, bytes(_ROOM))
+
+    def _give_room(self) -> None:
+        if self._room >= 0:
+            os.close(self._room)
+            self._room = -1
 
     def _open(self) -> None:
         now = time.monotonic()
@@ -120,6 +144,7 @@ class JournalWriter:
             raise
         self._sequence += 1
         self._retry_at = 0.0
+        self._take_room(folder / f"{name}.room")
 
     def _rotate(self) -> None:
         """Open the next file before the last is let go: a process always holds a locked journal while it lives.
@@ -171,6 +196,7 @@ class JournalWriter:
         # Closing our copy leaves the parent's lock in place: a flock ends with its last descriptor.
         if self._file >= 0:
             os.close(self._file)
+        self._give_room()
         self._start_over()
 
 
