@@ -416,7 +416,8 @@ class SessionProcessor(SpanProcessor):
         return self._responses.get(str(attributes.get(semconv.GEN_AI_RESPONSE_ID))) if is_late else None
 
     def _leave(self, span: Span, running: _Running, sight: Sight) -> None:
-        attributes, content = {**running.said, **attributes_of(span)}, running.content
+        known, content = attributes_of(span), running.content
+        attributes = {**running.said, **known} if running.said else known
         outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
         response_id = str(attributes.get(semconv.GEN_AI_RESPONSE_ID) or "")
         if response_id:

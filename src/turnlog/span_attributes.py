@@ -25,16 +25,14 @@ def add_attributes(span: Span, found: Mapping[str, Any]) -> bool:
     is there makes room: false when not all of it is on the span as it was given."""
     attributes: Any = span._attributes
     mapping = getattr(attributes, "_dict", None)
-    if mapping is None:
-        return False
     unlimited = getattr(attributes, "max_value_len", 0) is None
-    if unlimited and len(mapping) + len(found) <= (attributes.maxlen or len(found)):
+    if mapping is not None and unlimited and len(mapping) + len(found) <= (attributes.maxlen or len(found)):
         mapping.update(found)
         return True
     frozen, attributes._immutable = attributes._immutable, False
     try:
         for key, value in found.items():
-            if key in mapping or attributes.maxlen is None or len(mapping) < attributes.maxlen:
+            if key in attributes or attributes.maxlen is None or len(attributes) < attributes.maxlen:
                 attributes[key] = value
             else:
                 attributes.dropped += 1

@@ -193,13 +193,13 @@ def context_of(operation: Operation, name: str) -> Context:
 class Frame:
     """What a driver steps: `with frame:` around the framework's code, then saw, returned or finish."""
 
-    __slots__ = ("_context", "_inner", "_innermost", "_token")
+    __slots__ = ("_before", "_context", "_runs", "_token")
 
-    def __init__(self, context: Context | None = None, innermost: Operation | None = None) -> None:
+    def __init__(self, context: Context | None = None, runs: Operation | None = None) -> None:
         self._context = context
-        self._innermost = innermost
+        self._runs = runs
         self._token: Token[Context] | None = None
-        self._inner: Token[Operation | None] | None = None
+        self._before: Token[Operation | None] | None = None
 
     @property
     def stepping(self) -> bool:
@@ -208,16 +208,16 @@ class Frame:
     def __enter__(self) -> None:
         if self._context is not None:
             self._token = otel.attach(self._context)
-        if self._innermost is not None:
-            self._inner = innermost.set(self._innermost)
+        if self._runs is not None:
+            self._before = innermost.set(self._runs)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         token, self._token = self._token, None
-        inner, self._inner = self._inner, None
+        before, self._before = self._before, None
         # A coroutine can be closed in another context than it ran in: there is nothing to put back then.
-        if inner is not None:
+        if before is not None:
             with suppress(ValueError):
-                innermost.reset(inner)
+                innermost.reset(before)
         if token is not None:
             with suppress(ValueError):
                 otel._RUNTIME_CONTEXT.detach(token)
@@ -329,7 +329,7 @@ class Scope(Frame):
 
     def hold(self, operation: Operation, finish: Callable[[BaseException | None], None]) -> None:
         self._finish = finish
-        self._context, self._innermost = context_of(operation, self.operation.value), operation
+        self._context, self._runs = context_of(operation, self.operation.value), operation
         super().__enter__()
 
     def finish(self, error: BaseException | None = None) -> None:
