@@ -52,8 +52,8 @@ class Turn:
 
     __slots__ = ("_count", "id", "input_hash", "last_failure", "opened_by", "prefix_said")
 
-    def __init__(self, opened_by: SpanContext | None = None) -> None:
-        self.id = make_id()
+    def __init__(self, id: str, opened_by: SpanContext | None = None) -> None:
+        self.id = id
         self.opened_by = opened_by
         self.last_failure: str | None = None
         self.prefix_said = False
@@ -106,7 +106,7 @@ class Sessions:
         with self._lock:
             own, is_free = self._process_session(), not self._default_given
             self._default_given = True
-            return own if is_free and own not in self._turns else make_id()
+            return own if is_free and own not in self._turns else self._new_id()
 
     def identify(
         self,
@@ -147,7 +147,7 @@ class Sessions:
             if previous is not None and continues:
                 turn, before = previous, None
             else:
-                turn, before = Turn(span), previous
+                turn, before = Turn(self._new_id(), span), previous
                 self._remember(name, turn)
             if parent is not None and _takes(parent, name, given):
                 if parent.turn is None or parent.session != name:
@@ -158,6 +158,9 @@ class Sessions:
     def after_fork_in_child(self) -> None:
         # Another thread of the parent may have held the lock; that thread does not exist here to let it go.
         self._lock = threading.RLock()
+
+    def _new_id(self) -> str:
+        return make_id()
 
     def _remember(self, name: str, turn: Turn) -> None:
         self._turns[name] = turn
@@ -173,7 +176,7 @@ class Sessions:
     def _process_session(self) -> str:
         if not self._default:
             with self._lock:
-                self._default = self._default or make_id()
+                self._default = self._default or self._new_id()
         return self._default
 
 

@@ -28,13 +28,11 @@ from turnlog.journal.record import blob_rows, span_row
 from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
 from turnlog.operation import Content, Messages, awaited, claim_content, note_started, processors
+from turnlog.running import MOST_REMEMBERED, MOST_RUNNING, KnownSpans, Running, key_of
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
 from turnlog.span_attributes import add_attributes, attributes_of
 
 _log = logging.getLogger("turnlog")
-_REMEMBERED = 8192
-# Spans that an application starts and never ends must not pile up here, prompts and all.
-_MOST_RUNNING = 16_384
 _NOTHING: Mapping[str, str] = {}
 # The loader takes these from whichever row has them: twice would be two messages.
 _SAID_AT_START = frozenset({semconv.CONTEXT_CHANGES})
@@ -53,33 +51,6 @@ _ON_SPANS = (
 )
 
 
-class _Running:
-    """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call.
-    `call` is what a span directly inside says too when it is about the same call. `said` is what an operation says besides what
-    the span that it adopted does; it grows."""
-
-    __slots__ = (
-        *("aside", "ask", "beside", "call", "content", "identity", "is_foreign", "is_ours", "key"),
-        *("said", "session", "sight", "stamp", "turn"),
-    )
-
-    def __init__(self, identity: Identity, content: Content | None = None, aside: bool = False, call: str = "") -> None:
-        self.identity = identity
-        self.aside = aside
-        self.call = call
-        self.is_ours = content is not None
-        self.content: Content = {} if content is None else content
-        self.key = (0, 0)
-        self.stamp: Mapping[str, Any] = {}
-        self.said: Mapping[str, Any] = {}
-        self.beside: Mapping[str, Any] | None = None
-        self.is_foreign = content is None
-        self.session = identity.session
-        self.turn = identity.turn
-        self.sight: Sight | None = None
-        self.ask: Ask | None = None
-
-
 class SessionProcessor(SpanProcessor):
     """Stamps, derives and journals. Without a journal (spans only go to a collector) it stamps and derives."""
 
@@ -89,20 +60,22 @@ class SessionProcessor(SpanProcessor):
         sessions: Sessions,
         journal: JournalWriter | None = None,
         observer: Observer | None = None,
+        known: KnownSpans | None = None,
+        tells_starts: bool = True,
     ) -> None:
+        """`known` is shared by processors whose spans are each other's parents. Spans that have all ended already need not be
+        told when they start."""
         self.journal = journal
+        self._tells_starts = tells_starts
         self.troubles: Counter[str] = Counter()
         self.is_retired = False
         self._observer = observer
         self._policy = policy
         self._sessions = sessions
         self.conversations = Conversations(policy)
-        # By id and start: an application that seeds `random` in each of its threads has two running spans of one id.
-        self._running: dict[tuple[int, int], _Running] = {}
+        self._known = KnownSpans() if known is None else known
         # Spans of awaited scopes, by span id, until it is known whether they are adopted.
         self._waiting: dict[int, Span] = {}
-        self._parents: dict[int, _Running] = {}
-        self._ended: OrderedDict[int, Identity] = OrderedDict()
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
         self._responses: OrderedDict[str, Identity] = OrderedDict()
         _processors.add(self)
@@ -116,7 +89,7 @@ class SessionProcessor(SpanProcessor):
             if content is None and span.instrumentation_scope is not None and awaited[span.instrumentation_scope.name]:
                 self._waiting[span.get_span_context().span_id] = span
                 note_started(span)
-                if len(self._waiting) > _MOST_RUNNING:
+                if len(self._waiting) > MOST_RUNNING:
                     self._waiting.pop(next(iter(self._waiting)))
             else:
                 self._start(span, content)
@@ -130,14 +103,14 @@ class SessionProcessor(SpanProcessor):
 
     def knows(self, span: ReadableSpan) -> bool:
         """Whether a span could still be adopted: it comes here, and is not an operation already."""
-        running = self._running.get(_key(span))
-        return self._waiting.get(_key(span)[0]) is span or (running is not None and running.aside)
+        running = self._known.running.get(key_of(span))
+        return self._waiting.get(key_of(span)[0]) is span or (running is not None and running.aside)
 
     def has_seen(self, span_id: int) -> bool:
-        return span_id in self._parents or span_id in self._waiting or span_id in self._ended
+        return span_id in self._known or span_id in self._waiting
 
     def adopt(self, span: Any, content: Content, said: Mapping[str, Any]) -> None:
-        self._waiting.pop(_key(span)[0], None)
+        self._waiting.pop(key_of(span)[0], None)
         try:
             self._start(span, content, said=said)
         except Exception as error:  # noqa: BLE001 - the application comes first
@@ -145,19 +118,19 @@ class SessionProcessor(SpanProcessor):
 
     def accompany(self, span: Any, adopted: ReadableSpan) -> None:
         """A span of an awaited scope belongs where an adopted one of the same call does."""
-        running = self._running.get(_key(adopted))
-        if running is not None and self._waiting.pop(_key(span)[0], None) is not None:
-            other = self._remember_running(span, _Running(running.identity, aside=True))
+        running = self._known.running.get(key_of(adopted))
+        if running is not None and self._waiting.pop(key_of(span)[0], None) is not None:
+            other = self._known.add(span, Running(running.identity, aside=True))
             other.stamp = _stamp(running.session, running.turn)
 
     def hear(self, span: Any) -> None:
-        running = self._running.get(_key(span))
+        running = self._known.running.get(key_of(span))
         if running is not None and (sight := running.sight) is not None:
             self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
 
     def _on_ending(self, span: Span) -> None:
         try:
-            self._settle(_key(span)[0])
+            self._settle(key_of(span)[0])
             self._ending(span)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("deriving a commit", error)
@@ -189,11 +162,8 @@ class SessionProcessor(SpanProcessor):
         """
         self._sessions.after_fork_in_child()
         self.conversations.after_fork_in_child()
-        for span_id, running in self._parents.items():
-            self._remember(span_id, running.identity)
+        self._known.forget_running()
         self._waiting.clear()
-        self._parents.clear()
-        self._running.clear()
 
     def _settle(self, span_id: int) -> None:
         """Nobody has adopted the span: it is a span like any other of the application."""
@@ -244,7 +214,7 @@ class SessionProcessor(SpanProcessor):
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
-        running = self._remember_running(span, _Running(identity, given, aside, _call_of(attributes)))
+        running = self._known.add(span, Running(identity, given, aside, _call_of(attributes)))
         running.ask = ask
         if said is not None:
             running.is_foreign, running.said = True, said
@@ -269,7 +239,7 @@ class SessionProcessor(SpanProcessor):
         elif not add_attributes(span, stamp):
             running.beside = stamp
         # A checkpoint is over when it is told.
-        if takes_part and semconv.CHECKPOINT_ID not in attributes:
+        if self._tells_starts and takes_part and semconv.CHECKPOINT_ID not in attributes:
             self._append(span, "start", running)
         running.session, running.turn = identity.session, identity.turn
         if self._observer is not None:
@@ -280,7 +250,7 @@ class SessionProcessor(SpanProcessor):
 
     def _is_told_by_outer(self, span: Span, attributes: Mapping[str, Any], is_ours: bool) -> bool:
         """Whether the span directly around one is our own about the same call. A foreign one is what makes way."""
-        outer = self._parents.get(span.parent.span_id) if span.parent is not None else None
+        outer = self._known.by_id(span.parent.span_id) if span.parent is not None else None
         if outer is None or not outer.call or outer.call != _call_of(attributes):
             return False
         if not outer.is_ours:
@@ -289,7 +259,7 @@ class SessionProcessor(SpanProcessor):
                 self._observer.end(outer.key)
         return outer.is_ours and not is_ours
 
-    def _enter(self, span: Span, running: _Running, match: Match) -> dict[str, Any]:
+    def _enter(self, span: Span, running: Running, match: Match) -> dict[str, Any]:
         identity = running.identity
         running.sight, stamp = self.conversations.enter(span, match, identity.session)
         if identity.turn is not None and not identity.turn.prefix_said:
@@ -307,27 +277,15 @@ class SessionProcessor(SpanProcessor):
             arguments = content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS))
             tool = str(attributes.get(semconv.GEN_AI_TOOL_NAME) or "")
             # Operations of ours make their span current around the tool's code; a foreign span may not be.
-            observer.begin(_key(span), parent, tool, arguments, has_context=bool(content))
+            observer.begin(key_of(span), parent, tool, arguments, has_context=bool(content))
         elif observer.is_busy:
-            observer.child(_key(span)[0], parent)
+            observer.child(key_of(span)[0], parent)
 
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
             return None
         self._settle(span.parent.span_id)
-        running = self._parents.get(span.parent.span_id)
-        return running.identity if running is not None else self._ended.get(span.parent.span_id)
-
-    def _remember_running(self, span: Span, running: _Running) -> _Running:
-        span_id = span.get_span_context().span_id
-        running.key = _key(span)
-        self._running[running.key] = running
-        self._parents[span_id] = running
-        if len(self._running) > _MOST_RUNNING:
-            oldest = next(iter(self._running))
-            self._running.pop(oldest, None)
-            self._parents.pop(oldest[0], None)
-        return running
+        return self._known.identity(span.parent.span_id)
 
     def _input_of(self, attributes: Mapping[str, Any], content: Content) -> Mapping[str, str]:
         messages = as_messages(content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)))
@@ -348,7 +306,7 @@ class SessionProcessor(SpanProcessor):
         return {semconv.TURN_OUTPUT_HASH: self._policy.hash(text), semconv.TURN_OUTPUT_SUMMARY: self._policy.summary(text)}
 
     def _ending(self, span: Span) -> None:
-        running = self._running.get(_key(span))
+        running = self._known.running.get(key_of(span))
         if running is None:
             return
         identity, content = running.identity, running.content
@@ -376,7 +334,7 @@ class SessionProcessor(SpanProcessor):
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
         is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
-        observed = self._observer.end(_key(span)) if is_tool and self._observer is not None else None
+        observed = self._observer.end(key_of(span)) if is_tool and self._observer is not None else None
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )
@@ -410,19 +368,19 @@ class SessionProcessor(SpanProcessor):
         turn.last_failure = digest
         return told
 
-    def _seen(self, running: _Running, attributes: Mapping[str, Any]) -> Identity | None:
+    def _seen(self, running: Running, attributes: Mapping[str, Any]) -> Identity | None:
         """Where the model call was recorded while it ran, of which a span tells afterwards, as from a library's log."""
         is_late = running.sight is None and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
         return self._responses.get(str(attributes.get(semconv.GEN_AI_RESPONSE_ID))) if is_late else None
 
-    def _leave(self, span: Span, running: _Running, sight: Sight) -> None:
+    def _leave(self, span: Span, running: Running, sight: Sight) -> None:
         known, content = attributes_of(span), running.content
         attributes = {**running.said, **known} if running.said else known
         outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
         response_id = str(attributes.get(semconv.GEN_AI_RESPONSE_ID) or "")
         if response_id:
             self._responses[response_id] = running.identity
-            if len(self._responses) > _REMEMBERED:
+            if len(self._responses) > MOST_REMEMBERED:
                 self._responses.popitem(last=False)
         self.conversations.leave(span, sight, running.identity, outputs, response_id)
 
@@ -436,24 +394,16 @@ class SessionProcessor(SpanProcessor):
         return {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}
 
     def _end(self, span: ReadableSpan) -> None:
-        running = self._running.pop(_key(span), None)
+        running = self._known.end(span)
         if running is None:
             return
-        span_id = _key(span)[0]
-        self._parents.pop(span_id, None)
-        self._remember(span_id, running.identity)
         if span.attributes and semconv.LIFECYCLE_STATE in span.attributes:
             transitions.entered(running.identity.session, span.attributes[semconv.LIFECYCLE_STATE])
         self._append(span, "end", running)
 
-    def _remember(self, span_id: int, identity: Identity) -> None:
-        self._ended[span_id] = identity
-        if len(self._ended) > _REMEMBERED:
-            self._ended.popitem(last=False)
-
-    def _append(self, span: ReadableSpan, record: str, running: _Running) -> None:
+    def _append(self, span: ReadableSpan, record: str, running: Running) -> None:
         if self.journal is not None:
-            said = _SAID_AT_START if record == "end" and running.sight is not None else ()
+            said = _SAID_AT_START if record == "end" and running.sight is not None and self._tells_starts else ()
             # Whoever else made the span has words of its own for what went wrong: a traceback, or the type once more.
             message = running.content.get(semconv.EXCEPTION_MESSAGE)
             self.journal.append(span_row(span, record, self._policy, said, running.beside, message))
@@ -470,7 +420,7 @@ class SessionProcessor(SpanProcessor):
         if digest in self._blobs_written:
             return False
         self._blobs_written[digest] = None
-        if len(self._blobs_written) > _REMEMBERED:
+        if len(self._blobs_written) > MOST_REMEMBERED:
             self._blobs_written.popitem(last=False)
         return True
 
@@ -480,11 +430,6 @@ class SessionProcessor(SpanProcessor):
             self.journal.report_loss(f"failed at {where}")
         if self.troubles[where] == 1:
             _log.warning("turnlog failed at %s and goes on: %s: %s", where, type(error).__name__, error)
-
-
-def _key(span: ReadableSpan) -> tuple[int, int]:
-    context = span.get_span_context()
-    return (context.span_id if context else 0, span.start_time or 0)
 
 
 def _call_of(attributes: Mapping[str, Any]) -> str:
