@@ -11,7 +11,8 @@ import os
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
@@ -25,7 +26,6 @@ from turnlog.derive.messages import as_messages, is_tool_result, role, texts
 from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
-from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
 from turnlog.operation import Content, Messages, awaited, claim_content, note_started, processors
 from turnlog.running import MOST_REMEMBERED, MOST_RUNNING, KnownSpans, Running, key_of
@@ -51,6 +51,16 @@ _ON_SPANS = (
 )
 
 
+class Journal(Protocol):
+    """Where rows go. `append` is true once they are safe."""
+
+    @property
+    def directory(self) -> Path: ...
+    def append(self, payload: bytes, rows: int = 1) -> bool: ...
+    def report_loss(self, reason: str) -> None: ...
+    def close(self) -> None: ...
+
+
 class SessionProcessor(SpanProcessor):
     """Stamps, derives and journals. Without a journal (spans only go to a collector) it stamps and derives."""
 
@@ -58,7 +68,7 @@ class SessionProcessor(SpanProcessor):
         self,
         policy: ContentPolicy,
         sessions: Sessions,
-        journal: JournalWriter | None = None,
+        journal: Journal | None = None,
         observer: Observer | None = None,
         known: KnownSpans | None = None,
         tells_starts: bool = True,

@@ -25,7 +25,8 @@ class ReceivedLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReceivedSpan:
-    """`parent_id` is empty for a root. `resource` is whose span it is: one mapping, shared by all spans of a resource."""
+    """`parent_id` is empty for a root. `resource` is whose span it is: one mapping, shared by all spans of a resource.
+    `has_remote_parent`: the sender says that the parent is another process's."""
 
     trace_id: str
     span_id: str
@@ -41,6 +42,7 @@ class ReceivedSpan:
     events: Sequence[ReceivedEvent] = ()
     links: Sequence[ReceivedLink] = ()
     resource: Mapping[str, Any] = field(default_factory=dict)
+    has_remote_parent: bool = False
 
     @property
     def key(self) -> tuple[str, str, int]:

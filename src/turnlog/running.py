@@ -53,6 +53,12 @@ class KnownSpans:
         self._by_id: dict[int, Running] = {}
         self._ended: OrderedDict[int, Identity] = OrderedDict()
 
+    def copy(self) -> KnownSpans:
+        """Those that have ended, to go on from elsewhere."""
+        known = KnownSpans()
+        known._ended = self._ended.copy()
+        return known
+
     def __contains__(self, span_id: int) -> bool:
         return span_id in self._by_id or span_id in self._ended
 

@@ -49,6 +49,8 @@ TOOL_SERVER = "turnlog.tool.server"
 RETRY_OF = "turnlog.retry.of"
 RETRY_ATTEMPT = "turnlog.retry.attempt"
 
+RECEIVED_CLOCK_SHIFT = "turnlog.received.clock_shift"
+
 LIFECYCLE_STATE = "turnlog.lifecycle.state"
 LIFECYCLE_PREVIOUS_STATE = "turnlog.lifecycle.previous_state"
 LIFECYCLE_PAUSE_REASON = "turnlog.lifecycle.pause.reason"
@@ -352,6 +354,7 @@ ATTRIBUTE_TYPES = {
     TOOL_SERVER: "string",
     RETRY_OF: "string",
     RETRY_ATTEMPT: "int",
+    RECEIVED_CLOCK_SHIFT: "int",
     LIFECYCLE_STATE: "string",
     LIFECYCLE_PREVIOUS_STATE: "string",
     LIFECYCLE_PAUSE_REASON: "string",

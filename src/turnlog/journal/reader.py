@@ -41,6 +41,15 @@ def list_journals(folder: Path) -> list[JournalFile]:
     return found
 
 
+def list_provisional(folder: Path) -> list[JournalFile]:
+    """What is said of spans whose trace has not arrived whole. Such a file is replaced, never appended to, and never loaded."""
+    found = []
+    for path in sorted(folder.glob("*.provisional")):
+        with suppress(FileNotFoundError):
+            found.append(JournalFile(path, path.stem, path.stat().st_size, finished=True))
+    return found
+
+
 def writing_processes(folder: Path, apart_from: Collection[JournalFile]) -> set[str]:
     """The processes that have further journals. A writer opens its next before it lets go of the last, so whoever found
     the last one finished and asks here afterwards misses none."""

@@ -62,6 +62,11 @@ class JournalWriter:
             self._process = current_process()
         return self._process
 
+    @property
+    def current(self) -> str:
+        """The name of the file that is written to."""
+        return f"{self.process.id}.{self._sequence - 1:06d}.journal"
+
     def append(self, payload: bytes, rows: int = 1) -> bool:
         """Write newline-terminated JSON rows; true once the operating system has them."""
         with self._lock:
@@ -72,7 +77,7 @@ class JournalWriter:
                     self._rotate()
                 if self._lost_unsaid:
                     # Together: by itself it would fill the last room there is, and the next loss could not be said.
-                    self._write(_loss_row(_NOT_WRITABLE, self._lost_unsaid) + payload, rows + 1)
+                    self._write(loss_row(_NOT_WRITABLE, self._lost_unsaid) + payload, rows + 1)
                     self._lost_unsaid = 0
                 else:
                     self._write(payload, rows)
@@ -86,7 +91,7 @@ class JournalWriter:
 
     def report_loss(self, reason: str) -> None:
         """Write down that a row could not be made, so that `turnlog doctor` can show it."""
-        self.append(_loss_row(reason, 1))
+        self.append(loss_row(reason, 1))
 
     def show_life(self) -> None:
         """Make the file as young as now: its age is how long ago this process was last known to live, should it be killed."""
@@ -100,7 +105,7 @@ class JournalWriter:
                 if self._lost_unsaid:
                     self._give_room()
                     with contextlib.suppress(OSError):
-                        self._write(_loss_row(_NOT_WRITABLE, self._lost_unsaid), 1)
+                        self._write(loss_row(_NOT_WRITABLE, self._lost_unsaid), 1)
                         self._lost_unsaid = 0
                 os.close(self._file)
                 self._file = -1
@@ -208,7 +213,7 @@ def _working_directory() -> str:
         return ""
 
 
-def _loss_row(reason: str, count: int) -> bytes:
+def loss_row(reason: str, count: int) -> bytes:
     return dump_json({"record": "loss", "start_ns": time.time_ns(), "name": reason, "lost": count}) + b"\n"
 
 

@@ -17,7 +17,7 @@ import orjson
 
 from turnlog import semconv
 from turnlog.journal.frame import Frame
-from turnlog.journal.reader import JournalFile, list_journals, unread_frames
+from turnlog.journal.reader import JournalFile, list_journals, list_provisional, unread_frames
 from turnlog.settings import Settings
 from turnlog.store import schema
 
@@ -26,7 +26,7 @@ CHUNK_ROWS = 40_960
 CHUNK_BYTES = 32 * 1024 * 1024
 _COLUMNS = {
     **dict.fromkeys(
-        ("process_id", "record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
+        ("process_id", "origin", "record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
         "VARCHAR",
     ),
     **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
@@ -34,6 +34,12 @@ _COLUMNS = {
     **dict.fromkeys(("attributes", "links", "events"), "JSON"),
     **{column.name: column.type if column.type in ("VARCHAR", "BIGINT") else "JSON" for column in semconv.COLUMNS},
 }
+
+# Only what goes through a receiver can come twice.
+_RECEIVED = (
+    "select 1 from staged where starts_with(process_id, 'received:') "
+    "union all select 1 from known_processes where starts_with(process_id, 'received:') limit 1"
+)
 
 
 class Taken(NamedTuple):
@@ -81,15 +87,18 @@ def stage(db: duckdb.DuckDBPyConnection, frames: list[tuple[JournalFile, Frame]]
 
 
 def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator[Taken]:
-    """What the journals hold beyond what `store` has loaded, chunk by chunk; one chunk is empty when that is nothing."""
+    """What the journals hold beyond what `store` has loaded, then what is told for the time being, chunk by chunk; one chunk is
+    empty when that is nothing."""
     read_to = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
     journals = list_journals(settings.journals)
-    while True:
-        taken = take_chunk(journals, read_to)
-        yield taken
-        if not taken.frames and not taken.bad:
-            return
-        read_to |= taken.read_to
+    nothing = take_chunk([], {})._replace(has_finished=any(journal.finished for journal in journals))
+    for files in (journals, list_provisional(settings.journals)):
+        while (taken := take_chunk(files, read_to)).frames or taken.bad:
+            nothing = None
+            yield taken
+            read_to |= taken.read_to
+    if nothing is not None:
+        yield nothing
 
 
 def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:
@@ -108,11 +117,13 @@ def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:
 
 def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
     """Turn staged rows into rows of the current catalog; `known` are the catalogs that gave out keys so far."""
-    for table in ("sessions", "processes", "turns"):
+    for table in ("sessions", "processes", "turns", "spans"):
         everywhere = " union all ".join(f"from {catalog}.raw.{table}" for catalog in known)
         db.execute(f"create or replace temp view known_{table} as {everywhere}")
     if db.execute("select 1 from raw.processes where gone and process_id in (select process_id from staged)").fetchall():
         db.execute(schema.sql("revive.sql"))
+    if db.execute(_RECEIVED).fetchall():
+        db.execute(schema.sql("once.sql"))
     if db.execute("select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' limit 1").fetchall():
         db.execute(schema.sql("place_lifecycle.sql"))
     db.execute(schema.sql("load.sql"))

@@ -1,11 +1,20 @@
 -- one row: a journal row as it was written, without nulls
 create or replace temp table staged as
 select
-    coalesce($only_process, process_id) as process_id,
+    coalesce(origin, $only_process, process_id) as process_id,
     record,
     coalesce(session_id, '') as session_id,
     coalesce(turn_id, '') as turn_id,
-    substr(md5(concat(coalesce($only_process, process_id), trace_id, span_id, start_ns)), 1, 16) as commit_id,
+    case
+        when origin is null
+            then substr(md5(concat(coalesce($only_process, process_id), trace_id, span_id, start_ns)), 1, 16)
+        -- The same whoever received it, and however its times were moved.
+        else substr(md5(concat(
+            trace_id,
+            span_id,
+            start_ns - coalesce((attributes ->> '$."turnlog.received.clock_shift"')::bigint, 0)
+        )), 1, 16)
+    end as commit_id,
     coalesce(trace_id, '') as trace_id,
     coalesce(span_id, '') as span_id,
     coalesce(parent_id, '') as parent_id,

@@ -1,0 +1,150 @@
+"""Finished spans in, session state out: taken durably, put in order, played through the deriver, written to the journal."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from turnlog.content import ContentPolicy
+from turnlog.errors import TurnlogError
+from turnlog.intake.inbox import Inbox
+from turnlog.intake.player import Player
+from turnlog.intake.provisional import Provisional
+from turnlog.intake.waiting import Waiting
+from turnlog.journal.writer import JournalWriter
+from turnlog.received import ReceivedSpan
+from turnlog.settings import Settings
+
+__all__ = ["Intake", "IntakeFull"]
+
+_log = logging.getLogger("turnlog")
+QUIET = 2.0
+GIVE_UP = 600.0
+_MOST_WAITING = 50_000
+_MOST_SEEN = 200_000
+_EVERY = 0.5
+# Of a file that is read, a trace is whole when so many spans of others have come since.
+_QUIET_SPANS = 20_000
+_GIVE_UP_SPANS = 200_000
+_SETTLE_SPANS = 5_000
+
+
+class IntakeFull(TurnlogError):
+    """No more spans can be taken for the moment. The sender should try again."""
+
+
+class Intake:
+    """Takes spans from any thread. `durable`: what was taken survives the process, and is derived while more arrives; else it
+    is derived as it comes, for a source that can be read again."""
+
+    def __init__(self, settings: Settings, *, durable: bool = True, quiet: float = QUIET, give_up: float = GIVE_UP) -> None:
+        policy = ContentPolicy(settings)
+        self.journal = JournalWriter(settings)
+        self.taken = self.repeated = 0
+        self._player = Player(policy, self.journal.append)
+        self._inbox = Inbox(settings) if durable else None
+        self._provisional = Provisional(settings, policy, self._inbox.process_id) if self._inbox is not None else None
+        self._waiting = Waiting(
+            quiet if durable else _QUIET_SPANS,
+            give_up if durable else _GIVE_UP_SPANS,
+            lambda span_id: int(span_id, 16) in self._player.known,
+        )
+        self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
+        self._lock = threading.RLock()
+        self._done = threading.Event()
+        self._worker: threading.Thread | None = None
+        self._unsettled = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting.count
+
+    @property
+    def nobodys(self) -> int:
+        """Spans of traces in which no agent worked. They are not kept."""
+        return self._player.nobodys
+
+    def start(self) -> None:
+        """Take over what dead receivers left, and derive from now on while spans arrive."""
+        if self._inbox is not None:
+            with self._lock:
+                for file, spans in self._inbox.adopt():
+                    self._remember(spans, file)
+                    if self._provisional is not None:
+                        self._provisional.forget(file.partition(".")[0])
+        self._worker = threading.Thread(target=self._work, name="turnlog-intake", daemon=True)
+        self._worker.start()
+
+    def take(self, spans: Sequence[ReceivedSpan]) -> None:
+        """Returns once the spans are safe. Those that were taken before are dropped. Raises IntakeFull."""
+        with self._lock:
+            fresh = [span for span in spans if span.key not in self._seen]
+            if len(fresh) > 1:
+                fresh = list({span.key: span for span in fresh}.values())
+            self.repeated += len(spans) - len(fresh)
+            if not fresh:
+                return
+            if self._waiting.count + len(fresh) > _MOST_WAITING:
+                self._settle(at_least=len(fresh))
+            file = ""
+            if self._inbox is not None:
+                file = self._inbox.append(fresh)
+                if not file:
+                    raise IntakeFull("the inbox cannot be written. Make room in the store's directory.")
+            self._remember(fresh, file)
+            if self._inbox is None and self._unsettled >= _SETTLE_SPANS:
+                self._settle()
+
+    def settle(self, *, everything: bool = False) -> None:
+        """Derive what has arrived whole; or everything that has arrived."""
+        with self._lock:
+            self._settle(everything=everything)
+
+    def close(self) -> None:
+        self._done.set()
+        if self._worker is not None:
+            self._worker.join()
+        with self._lock:
+            self._settle(everything=True)
+            if self._inbox is not None:
+                self._inbox.close()
+            self.journal.close()
+
+    def _remember(self, spans: Sequence[ReceivedSpan], file: str) -> None:
+        self.taken += len(spans)
+        self._unsettled += len(spans)
+        self._waiting.add(spans, self._now(), file)
+        self._seen.update(dict.fromkeys(span.key for span in spans))
+        while len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
+
+    def _now(self) -> float:
+        return time.monotonic() if self._inbox is not None else float(self.taken)
+
+    def _settle(self, *, everything: bool = False, at_least: int = 0) -> None:
+        self._unsettled = 0
+        ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
+        for trace in ready:
+            try:
+                self._player.play(trace.spans)
+            except Exception as error:  # noqa: BLE001 - one trace that cannot be played must not stop the others
+                _log.warning("turnlog could not derive a trace of %d spans: %r", len(trace.spans), error)
+                self.journal.report_loss("a received trace could not be derived")
+        if self._player.flush() and self._inbox is not None and ready:
+            for trace in ready:
+                self._inbox.let_go(trace.files)
+        if ready and self._provisional is not None:
+            self._provisional.tell(self._waiting.all(), self._player.known)
+
+    def _work(self) -> None:
+        told = 0
+        while not self._done.wait(_EVERY):
+            with self._lock:
+                self.journal.show_life()
+                self._settle()
+                if self._provisional is not None and self.taken != told and self._provisional.is_due():
+                    told = self.taken
+                    self._provisional.tell(self._waiting.all(), self._player.known)

@@ -1,0 +1,139 @@
+"""Spans as they arrived, on disk until their state is derived: what a receiver has acknowledged survives its death.
+
+Files of the journal's own form in a folder beside it. Each frame is one batch with the resources it speaks of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from turnlog.content import dump_json, redact
+from turnlog.journal.reader import JournalFile, list_journals, unread_frames
+from turnlog.journal.writer import JournalWriter
+from turnlog.received import ReceivedEvent, ReceivedLink, ReceivedSpan
+from turnlog.settings import Settings
+
+_ROTATE = 4 * 1024 * 1024
+_CHUNK = 16 * 1024 * 1024
+# Of a shorter text no pattern of a secret is found.
+_SHORT = 20
+
+
+class Inbox:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = replace(settings, directory=settings.directory / "inbox", rotate_bytes=_ROTATE)
+        self._writer = JournalWriter(self._settings)
+        self._held: Counter[str] = Counter()
+
+    @property
+    def process_id(self) -> str:
+        return self._writer.process.id
+
+    def append(self, spans: Sequence[ReceivedSpan]) -> str:
+        """The name of the file that has them now; empty when they could not be written."""
+        if not self._writer.append(*_encoded(spans)):
+            return ""
+        self._held[self._writer.current] += len(spans)
+        return self._writer.current
+
+    def let_go(self, files: Mapping[str, int]) -> None:
+        """So many spans of each file are in the journal now; a file of which none is left goes."""
+        self._held.subtract(files)
+        if not +self._held:
+            self._writer.close()
+        for name in [name for name, held in self._held.items() if held <= 0]:
+            if name != self._writer.current or not +self._held:
+                del self._held[name]
+                (self._settings.journals / name).unlink(missing_ok=True)
+
+    def adopt(self, youngest_ns: int | None = None) -> Iterator[tuple[str, list[ReceivedSpan]]]:
+        """What dead receivers left, file by file; of those that were not written to since `youngest_ns`, if that is given."""
+        for journal in list_journals(self._settings.journals):
+            name = journal.path.name
+            if journal.finished and name not in self._held and _is_old(journal.path, youngest_ns):
+                spans = list(_spans_in(journal))
+                self._held[name] += len(spans)
+                yield name, spans
+                if not spans:
+                    self.let_go({})
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def has_orphans(settings: Settings) -> bool:
+    return any((settings.directory / "inbox" / "journal").glob("*.journal"))
+
+
+def _is_old(path: Path, youngest_ns: int | None) -> bool:
+    return youngest_ns is None or path.stat().st_mtime_ns < youngest_ns
+
+
+def _encoded(spans: Sequence[ReceivedSpan]) -> tuple[bytes, int]:
+    resources: dict[int, int] = {}
+    lines = []
+    for span in spans:
+        key = id(span.resource)
+        if key not in resources:
+            resources[key] = len(resources)
+            lines.append({"record": "resource", "start_ns": 0, "attributes": _without_secrets(span.resource)})
+        lines.append(
+            {
+                "record": "span",
+                "start_ns": span.start_ns,
+                "end_ns": span.end_ns,
+                "trace_id": span.trace_id,
+                "span_id": span.span_id,
+                "parent_id": span.parent_id,
+                "name": span.name,
+                "kind": span.kind,
+                "status": span.status,
+                "status_message": _without_secrets(span.status_message),
+                "scope": span.scope,
+                "attributes": _without_secrets(span.attributes),
+                "events": [[event.name, event.at_ns, _without_secrets(event.attributes)] for event in span.events],
+                "links": [list(link) for link in span.links],
+                "has_remote_parent": span.has_remote_parent,
+                "resource": resources[key],
+            }
+        )
+    return b"".join(dump_json(line) + b"\n" for line in lines), len(lines)
+
+
+def _spans_in(journal: JournalFile) -> Iterator[ReceivedSpan]:
+    offset = 0
+    while offset < journal.size:
+        before = offset
+        for frame in unread_frames(journal, offset, _CHUNK):
+            offset = frame.end
+            if frame.rows:
+                yield from _decoded(frame.payload.splitlines())
+        if offset == before:
+            return
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterator[ReceivedSpan]:
+    resources: list[Mapping[str, Any]] = []
+    for line in lines:
+        row = orjson.loads(line)
+        if row.pop("record") == "resource":
+            resources.append(row["attributes"])
+        elif "span_id" in row:
+            row["resource"] = resources[row["resource"]]
+            row["events"] = [ReceivedEvent(*event) for event in row["events"]]
+            row["links"] = [ReceivedLink(*link) for link in row["links"]]
+            yield ReceivedSpan(**row)
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact(value) if len(value) >= _SHORT else value
+    if isinstance(value, Mapping):
+        return {str(key): _without_secrets(item) for key, item in value.items()}
+    return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,231 @@
+"""Finished spans, played through the one SessionProcessor as if they ran now: what it derives goes to the journal."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan, Span, TracerProvider
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from turnlog import semconv
+from turnlog.content import ContentPolicy
+from turnlog.identity import Identity, Turn
+from turnlog.intake.sender import Ids, SenderSessions, origin_of, process_row
+from turnlog.intake.trace import Piece, is_agents, pieces_of, steps
+from turnlog.journal.record import span_row
+from turnlog.journal.writer import loss_row
+from turnlog.operation import lent
+from turnlog.processor import SessionProcessor
+from turnlog.received import ReceivedSpan
+from turnlog.running import KnownSpans
+from turnlog.vocabulary import told
+
+_MOST_SENDERS = 256
+_MOST_TURNS = 8192
+_BATCH = 1024 * 1024
+_FLAGS = TraceFlags(TraceFlags.SAMPLED)
+_KINDS = {kind.name.lower(): kind for kind in SpanKind}
+_NOWHERE = Resource.get_empty()
+_STATUSES = {code.name.lower(): code for code in StatusCode}
+
+
+class Player:
+    """Plays trace after trace. What it writes is in the journal when `flush` returns."""
+
+    def __init__(self, policy: ContentPolicy, write: Callable[[bytes, int], bool], known: KnownSpans | None = None) -> None:
+        self.known = KnownSpans() if known is None else known
+        self.nobodys = 0
+        self._policy = policy
+        self._rows = _Rows(write)
+        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+        self._origins: dict[int, tuple[Mapping[str, Any], str]] = {}
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._scopes: dict[str, InstrumentationScope] = {}
+
+    def play(self, spans: Sequence[ReceivedSpan]) -> None:
+        """The spans of one trace that have not been played before."""
+        pieces = pieces_of(spans, self._told)
+        if not is_agents(pieces) and not any(int(piece.span.parent_id or "0", 16) in self.known for piece in pieces):
+            self.nobodys += len(pieces)
+            return
+        running: dict[int, _PlayedSpan] = {}
+        for piece, is_start in steps(pieces):
+            if is_start:
+                running[id(piece)] = self._start(piece)
+            else:
+                self._end(running.pop(id(piece)))
+
+    def flush(self) -> bool:
+        return self._rows.flush()
+
+    def _told(self, span: ReceivedSpan, is_root: bool) -> Any:
+        return told(span, is_root=is_root and int(span.parent_id or "0", 16) not in self.known)
+
+    def _start(self, piece: Piece) -> _PlayedSpan:
+        sender = self._sender(piece.span)
+        span = _PlayedSpan(piece, self._scope(piece.span.scope), sender)
+        if semconv.TURN_ID not in piece.span.attributes:
+            sender.follow(piece.span)
+            with lent(dict(piece.told.content) if not piece.aside else {}):
+                sender.processor.on_start(cast(Span, span))
+        return span
+
+    def _end(self, span: _PlayedSpan) -> None:
+        sender, attributes = span.sender, span.given
+        turn = attributes.get(semconv.TURN_ID)
+        if not isinstance(turn, str):
+            sender.follow(span.received)
+            sender.processor._on_ending(cast(Span, span))
+            sender.processor.on_end(span)
+            return
+        # Its own process has derived its state already.
+        identity = Identity(
+            str(attributes.get(semconv.SESSION_ID) or ""), self._turn(turn), given=True, explicit=True, opened=True
+        )
+        self.known.remember(span.context.span_id, identity)
+        sender.journal.append(span_row(span, "end", self._policy))
+
+    def _turn(self, id: str) -> Turn:
+        turn = self._turns.setdefault(id, Turn(id))
+        self._turns.move_to_end(id)
+        if len(self._turns) > _MOST_TURNS:
+            self._turns.popitem(last=False)
+        return turn
+
+    def _sender(self, span: ReceivedSpan) -> _Sender:
+        held, origin = self._origins.get(id(span.resource), (None, ""))
+        if held is not span.resource:
+            origin = origin_of(span.resource)
+            if len(self._origins) >= _MOST_SENDERS:
+                self._origins.clear()
+            self._origins[id(span.resource)] = span.resource, origin
+        sender = self._senders.get(origin)
+        if sender is None:
+            sender = self._senders[origin] = _Sender(origin, span, self._policy, self._rows, self.known)
+            if len(self._senders) > _MOST_SENDERS:
+                self._senders.popitem(last=False)
+        self._senders.move_to_end(origin)
+        return sender
+
+    def _scope(self, name: str) -> InstrumentationScope:
+        if name not in self._scopes:
+            self._scopes[name] = InstrumentationScope(name)
+        return self._scopes[name]
+
+
+class _Rows:
+    """Gathers rows, so that a trace is a few writes and not one per span."""
+
+    def __init__(self, write: Callable[[bytes, int], bool]) -> None:
+        self._write = write
+        self._payload: list[bytes] = []
+        self._count = self._size = 0
+        self._all_written = True
+
+    def add(self, payload: bytes, rows: int) -> None:
+        self._payload.append(payload)
+        self._count += rows
+        self._size += len(payload)
+        if self._size > _BATCH:
+            self._pass_on()
+
+    def flush(self) -> bool:
+        """Whether all that was added since this was last asked is written."""
+        self._pass_on()
+        written, self._all_written = self._all_written, True
+        return written
+
+    def _pass_on(self) -> None:
+        if self._count:
+            self._all_written &= self._write(b"".join(self._payload), self._count)
+            self._payload, self._count, self._size = [], 0, 0
+
+
+class _Journal:
+    """A sender's part of the journal: every row says whose it is."""
+
+    directory = Path()
+
+    def __init__(self, origin: str, rows: _Rows) -> None:
+        self._mark = b'\n{"origin":"' + origin.encode() + b'",'
+        self._rows = rows
+
+    def append(self, payload: bytes, rows: int = 1) -> bool:
+        self._rows.add((b"\n" + payload).replace(b"\n{", self._mark)[1:], rows)
+        return True
+
+    def report_loss(self, reason: str) -> None:
+        self.append(loss_row(reason, 1))
+
+    def close(self) -> None:
+        self._rows.flush()
+
+
+class _Sender:
+    def __init__(self, origin: str, span: ReceivedSpan, policy: ContentPolicy, rows: _Rows, known: KnownSpans) -> None:
+        self._ids = Ids()
+        self._sessions = SenderSessions(origin, span.resource, self._ids)
+        self.journal = _Journal(origin, rows)
+        self.processor = SessionProcessor(policy, self._sessions, self.journal, known=known, tells_starts=False)
+        provider = TracerProvider(resource=Resource(span.resource), shutdown_on_exit=False, id_generator=self._ids)
+        provider.add_span_processor(self.processor)
+        self.processor.conversations.tracer = provider.get_tracer("turnlog", schema_url=semconv.SCHEMA_URL)
+        rows.add(process_row(origin, span.resource, span.start_ns), 1)
+
+    def follow(self, span: ReceivedSpan) -> None:
+        self._sessions.trace = span.trace_id
+        self._ids.follow(span.trace_id, span.span_id, str(span.start_ns))
+
+
+class _Attributes(dict[str, Any]):
+    """As the SDK's: without limits, because they were made elsewhere and kept there."""
+
+    maxlen = sys.maxsize
+    max_value_len = None
+
+    @property
+    def _dict(self) -> dict[str, Any]:
+        return self
+
+
+class _PlayedSpan(ReadableSpan):
+    def __init__(self, piece: Piece, scope: InstrumentationScope, sender: _Sender) -> None:
+        span = piece.span
+        self.received = span
+        self.given: Mapping[str, Any] = span.attributes
+        self.sender = sender
+        attributes = _Attributes(span.attributes)
+        if piece.aside:
+            attributes.pop(semconv.GEN_AI_OPERATION_NAME, None)
+        else:
+            attributes.update(piece.told.attributes)
+        if piece.shift_ns:
+            attributes[semconv.RECEIVED_CLOCK_SHIFT] = piece.shift_ns
+        super().__init__(
+            name=span.name,
+            context=_context(span.trace_id, span.span_id),
+            parent=_context(span.trace_id, span.parent_id) if span.parent_id else None,
+            resource=_NOWHERE,
+            attributes=attributes,
+            events=[Event(event.name, dict(event.attributes), event.at_ns) for event in span.events],
+            links=[Link(_context(link.trace_id, link.span_id)) for link in span.links],
+            kind=_KINDS[span.kind],
+            status=Status(_STATUSES[span.status], span.status_message if span.status == "error" else None),
+            start_time=span.start_ns + piece.shift_ns,
+            end_time=span.end_ns + piece.shift_ns,
+            instrumentation_scope=scope,
+        )
+
+    def add_link(self, context: SpanContext) -> None:
+        self._links = [*self._links, Link(context)]
+
+
+def _context(trace_id: str, span_id: str) -> SpanContext:
+    return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=_FLAGS)
+

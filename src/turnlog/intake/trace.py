@@ -1,0 +1,222 @@
+"""One trace's finished spans, put into the order in which they began and ended.
+
+A parent begins before its children, whatever their clocks say; a model call that brings a tool's result comes after that tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from turnlog import semconv
+from turnlog.derive.messages import as_messages, calls_of, split_results
+from turnlog.received import ReceivedSpan
+from turnlog.semconv import GenAiOperation
+from turnlog.vocabulary import Told
+
+MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
+_TOOL = GenAiOperation.EXECUTE_TOOL.value
+# Of a history that every call repeats, what came last is what it waited for.
+_LATEST = 16
+
+
+@dataclass(slots=True)
+class Piece:
+    """A span of a trace with what it says in GenAI words. `shift_ns` is how far its clock is behind the trace's."""
+
+    span: ReceivedSpan
+    told: Told
+    parent: Piece | None = None
+    depth: int = 0
+    shift_ns: int = 0
+    starts_ns: int = 0
+    aside: bool = False
+    inner: list[Piece] = field(default_factory=list)
+
+    @property
+    def operation(self) -> str:
+        return "" if self.aside else str(self.get(semconv.GEN_AI_OPERATION_NAME) or "")
+
+    @property
+    def ends_ns(self) -> int:
+        return max(self.starts_ns, self.span.end_ns + self.shift_ns)
+
+    def get(self, key: str) -> Any:
+        found = self.told.attributes.get(key)
+        return self.span.attributes.get(key) if found is None else found
+
+    def content(self, key: str) -> Any:
+        found = self.told.content.get(key)
+        return self.get(key) if found is None else found
+
+
+def is_agents(pieces: Iterable[Piece]) -> bool:
+    """Whether any of the spans is about an agent: what else a collector sends along is nobody's session."""
+    return any(piece.operation or semconv.TURN_ID in piece.span.attributes for piece in pieces)
+
+
+def pieces_of(spans: Sequence[ReceivedSpan], told: Callable[[ReceivedSpan, bool], Told]) -> list[Piece]:
+    """The spans as a forest, parents first, each call once, on one clock."""
+    by_id: dict[str, ReceivedSpan] = {}
+    for span in spans:
+        by_id.setdefault(span.span_id, span)
+    pieces = [Piece(span, told(span, span.parent_id not in by_id)) for span in spans]
+    first = {piece.span.span_id: piece for piece in reversed(pieces)}
+    for piece in pieces:
+        parent = first.get(piece.span.parent_id)
+        if parent is not None and parent is not piece:
+            piece.parent = parent
+            parent.inner.append(piece)
+    pieces = list(_downwards(pieces))
+    _say_each_call_once(pieces)
+    if len({id(piece.span.resource) for piece in pieces}) > 1:
+        _set_clocks(pieces)
+    for piece in pieces:
+        own = piece.span.start_ns + piece.shift_ns
+        piece.starts_ns = own if piece.parent is None else max(own, piece.parent.starts_ns)
+    return pieces
+
+
+def steps(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
+    """Each piece twice: when it starts (true) and when it ends. At one instant, what ends makes way for what starts."""
+    events = []
+    for place, piece in enumerate(pieces):
+        lasts = piece.ends_ns > piece.starts_ns
+        events.append((piece.starts_ns, 1, piece.depth, place, piece, True))
+        events.append((piece.ends_ns, 0 if lasts else 2, -piece.depth, place, piece, False))
+    events.sort(key=lambda event: event[:4])
+    for *_, piece, is_start in events:
+        yield piece, is_start
+
+
+def _downwards(pieces: list[Piece]) -> Iterator[Piece]:
+    waiting = sorted((piece for piece in pieces if piece.parent is None), key=_when, reverse=True)
+    met = 0
+    while waiting:
+        piece = waiting.pop()
+        met += 1
+        yield piece
+        for inner in sorted(piece.inner, key=_when, reverse=True):
+            inner.depth = piece.depth + 1
+            waiting.append(inner)
+    if met < len(pieces):
+        # Parents in a circle: nobody's children.
+        circle = [piece for piece in pieces if piece.parent is not None and not _has_root(piece)]
+        for piece in circle:
+            piece.parent, piece.inner, piece.depth = None, [], 0
+        yield from sorted(circle, key=_when)
+
+
+def _has_root(piece: Piece) -> bool:
+    seen = {id(piece)}
+    while piece.parent is not None:
+        piece = piece.parent
+        if id(piece) in seen:
+            return False
+        seen.add(id(piece))
+    return True
+
+
+def _when(piece: Piece) -> tuple[int, int, str]:
+    return piece.span.start_ns, -piece.span.end_ns, piece.span.span_id
+
+
+def _call_of(piece: Piece) -> str:
+    operation = piece.operation
+    if operation == _TOOL:
+        return f"{operation} {piece.get(semconv.GEN_AI_TOOL_NAME)}"
+    return "model" if operation in MODEL_CALLS else ""
+
+
+def _say_each_call_once(pieces: Sequence[Piece]) -> None:
+    """Where several instrumentations tell of one call, the one that says most stands for it, with what the others add."""
+    by_response: dict[str, Piece] = {}
+    for piece in pieces:
+        call = _call_of(piece)
+        if not call:
+            continue
+        outer = piece.parent
+        while outer is not None and not outer.operation:
+            outer = outer.parent
+        same = outer if outer is not None and _call_of(outer) == call else None
+        response = str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "") if call == "model" else ""
+        if same is None and response:
+            other = by_response.get(response)
+            same = other if other is not None and other.span.scope != piece.span.scope and not other.aside else None
+        if same is not None:
+            stands, aside = (piece, same) if _says(piece) > _says(same) else (same, piece)
+            aside.aside = True
+            for key, value in aside.told.attributes.items():
+                if stands.get(key) is None:
+                    stands.told.attributes[key] = value
+            for key, value in aside.told.content.items():
+                stands.told.content.setdefault(key, value)
+            piece = stands
+        if response:
+            by_response[response] = piece
+
+
+def _says(piece: Piece) -> tuple[bool, int]:
+    keys = (
+        semconv.GEN_AI_INPUT_MESSAGES,
+        semconv.GEN_AI_OUTPUT_MESSAGES,
+        semconv.GEN_AI_TOOL_CALL_ARGUMENTS,
+        semconv.GEN_AI_TOOL_CALL_RESULT,
+        semconv.GEN_AI_TOOL_CALL_ID,
+    )
+    return semconv.TURN_ID in piece.span.attributes, sum(piece.content(key) is not None for key in keys)
+
+
+def _set_clocks(pieces: Sequence[Piece]) -> None:
+    """Processes whose clocks disagree: each is moved as little as lets it begin within its parent in another process, after the
+    model has asked for its tool calls and before the model hears of them."""
+    shifts: dict[int, int] = {}
+    root = id(pieces[0].span.resource)
+    asked: dict[str, Piece] = {}
+    heard: dict[str, Piece] = {}
+    for piece in pieces:
+        if piece.operation in MODEL_CALLS:
+            for call in _calls_in(piece.content(semconv.GEN_AI_OUTPUT_MESSAGES)):
+                asked.setdefault(call, piece)
+            for call in _results_in(piece.content(semconv.GEN_AI_INPUT_MESSAGES)):
+                heard.setdefault(call, piece)
+    for piece in pieces:
+        here = id(piece.span.resource)
+        if here == root or here in shifts:
+            continue
+        least, most = _bounds(piece, asked, heard)
+        if least is not None and piece.span.start_ns < least:
+            shifts[here] = least - piece.span.start_ns
+        elif most is not None and piece.span.end_ns > most:
+            shifts[here] = max(most - piece.span.end_ns, (least or 0) - piece.span.start_ns)
+    for piece in pieces:
+        piece.shift_ns = shifts.get(id(piece.span.resource), 0)
+
+
+def _bounds(piece: Piece, asked: Mapping[str, Piece], heard: Mapping[str, Piece]) -> tuple[int | None, int | None]:
+    """When a span can have started at the earliest and ended at the latest, as other processes' spans tell."""
+    least: list[int] = []
+    most: list[int] = []
+    parent = piece.parent
+    if parent is not None and parent.span.resource is not piece.span.resource:
+        least.append(parent.span.start_ns)
+        if piece.span.start_ns > parent.span.end_ns:
+            most.append(parent.span.end_ns)
+    call = str(piece.get(semconv.GEN_AI_TOOL_CALL_ID) or "") if piece.operation == _TOOL else ""
+    if call in asked and asked[call].span.resource is not piece.span.resource:
+        least.append(asked[call].span.end_ns)
+    if call in heard and heard[call].span.resource is not piece.span.resource:
+        most.append(heard[call].span.start_ns)
+    return max(least, default=None), min(most, default=None)
+
+
+def _calls_in(messages: Any) -> Iterator[str]:
+    for message in as_messages(messages):
+        yield from (str(call["id"]) for call in calls_of(message) if call.get("id"))
+
+
+def _results_in(messages: Any) -> Iterator[str]:
+    given = as_messages(messages)
+    for index in range(max(0, len(given) - _LATEST), len(given)):
+        yield from (part.call for part in split_results(given[index]) if part.call)

@@ -1,0 +1,82 @@
+"""Traces that are not known to have arrived whole. Children come before their parents, and a turn's root comes last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from turnlog import semconv
+from turnlog.received import ReceivedSpan
+
+_NAMES = (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID)
+_ENTRIES = ("server", "consumer")
+
+
+@dataclass(slots=True)
+class Trace:
+    spans: list[ReceivedSpan] = field(default_factory=list)
+    files: Counter[str] = field(default_factory=Counter)
+    ids: set[str] = field(default_factory=set)
+    last_arrival: float = 0.0
+
+    @property
+    def begins_ns(self) -> int:
+        return min(span.start_ns for span in self.spans)
+
+    def is_whole(self, is_known: Callable[[str], bool]) -> bool:
+        """Whether every span's parent is here, or was before, or is in a process that does not send to us."""
+        return all(
+            not span.parent_id
+            or span.parent_id in self.ids
+            or span.has_remote_parent
+            or span.kind in _ENTRIES
+            or is_known(span.parent_id)
+            for span in self.spans
+        )
+
+    def conversations(self) -> set[object]:
+        """What its turns come one after the other in: the sessions it names, or its sender."""
+        named = {str(name) for span in self.spans for key in _NAMES if (name := span.attributes.get(key))}
+        return set(named) or {id(self.spans[0].resource)}
+
+
+class Waiting:
+    def __init__(self, quiet: float, give_up: float, is_known: Callable[[str], bool]) -> None:
+        """A trace that is whole waits for `quiet` more, in case a span without children comes late; any other for `give_up`."""
+        self.count = 0
+        self._quiet = quiet
+        self._give_up = give_up
+        self._is_known = is_known
+        self._traces: dict[str, Trace] = {}
+
+    def add(self, spans: Iterable[ReceivedSpan], now: float, file: str = "") -> None:
+        for span in spans:
+            trace = self._traces.setdefault(span.trace_id, Trace())
+            trace.spans.append(span)
+            trace.ids.add(span.span_id)
+            trace.files[file] += 1
+            trace.last_arrival = now
+            self.count += 1
+
+    def all(self) -> list[Trace]:
+        return sorted(self._traces.values(), key=lambda trace: trace.begins_ns)
+
+    def take_ready(self, now: float, *, everything: bool = False, at_least: int = 0) -> list[Trace]:
+        """The traces to play now, in the order in which they began. A turn waits for the turns before it in its conversation.
+        `at_least` so many spans come out, whole or not."""
+        ready: list[Trace] = []
+        blocked: set[object] = set()
+        for trace in self.all():
+            quiet_for = now - trace.last_arrival
+            is_due = quiet_for >= self._give_up or (quiet_for >= self._quiet and trace.is_whole(self._is_known))
+            conversations = trace.conversations()
+            if everything or at_least > 0 or (is_due and not conversations & blocked):
+                ready.append(trace)
+                at_least -= len(trace.spans)
+            else:
+                blocked |= conversations
+        for trace in ready:
+            del self._traces[trace.spans[0].trace_id]
+            self.count -= len(trace.spans)
+        return ready
