@@ -22,13 +22,14 @@ LAYERS = (
     ("journal", "observe"),
     ("conversation",),
     ("running",),
-    ("processor", "ingest"),
+    ("processor",),
     ("intake",),
     ("store",),
+    ("background",),
     ("queries",),
     ("brief",),
-    ("importing", "exporting", "receiver"),
     ("instrument",),
+    ("importing", "exporting", "receiver"),
     ("manual", "lifecycle"),
     ("runtime", "exporter"),
     ("__init__", "cli", "demo", "bootstrap", "__main__"),
@@ -45,7 +46,6 @@ TRACING = {
     "conversation",
     "running",
     "processor",
-    "ingest",
     "intake",
     "instrument",
     "manual",
@@ -60,9 +60,9 @@ STRANGERS = {
     "queries": TRACING | {"content"},
     "brief": TRACING | {"content"},
     "cli": TRACING,
-    "instrument": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
-    "manual": {"identity", "derive", "journal", "processor", "ingest", "store", "queries"},
-    "lifecycle": {"derive", "journal", "processor", "ingest", "store", "queries"},
+    "instrument": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
+    "manual": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
+    "lifecycle": {"derive", "journal", "processor", "intake", "store", "queries"},
 }
 # The joint that OpenTelemetry's entry point needs: it is loaded by name and brings the runtime up.
 # A briefing without a session is about that of the enclosing `with turnlog.session(...)`.
@@ -71,12 +71,14 @@ ALLOWED = {
     ("cli.doctor", "instrument"),
     ("cli.frameworks", "instrument"),
     ("brief", "identity"),
+    # What comes finished goes the same way as what runs here.
+    ("cli.asking", "intake"),
 }
 
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {
     "duckdb": {"store", "queries", "cli"},
-    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes"},
+    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes", "otlp"},
     "wrapt": {"instrument", "manual"},
 }
 

@@ -253,12 +253,13 @@ def test_memory_is_bounded_for_spans_that_end_and_for_spans_that_never_do(record
     with recording.agent("q", conversation="c"):
         for _ in range(20_000):
             recording.tracer.start_span("short").end()
-    assert (recording.processor._running, recording.processor._parents) == ({}, {})
-    assert len(recording.processor._ended) == 8192
+    known = recording.processor._known
+    assert (known.running, known._by_id) == ({}, {})
+    assert len(known._ended) == 8192
     recording.exporter.clear()
     for _ in range(20_000):
         recording.tracer.start_span("abandoned")
-    assert len(recording.processor._running) == len(recording.processor._parents) == 16_384
+    assert len(known.running) == len(known._by_id) == 16_384
     recording.tool("t")
     assert len(recording.spans) == 1
 

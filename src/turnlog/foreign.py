@@ -8,18 +8,19 @@ from typing import Any
 from turnlog import semconv
 from turnlog.semconv import GenAiOperation
 
-_OPENINFERENCE_KIND = "openinference.span.kind"
-_TRACELOOP_KIND = "traceloop.span.kind"
+OPENINFERENCE_KIND = "openinference.span.kind"
+TRACELOOP_KIND = "traceloop.span.kind"
 _OPENINFERENCE = {
-    "LLM": GenAiOperation.CHAT,
-    "TOOL": GenAiOperation.EXECUTE_TOOL,
-    "AGENT": GenAiOperation.INVOKE_AGENT,
-    "EMBEDDING": GenAiOperation.EMBEDDINGS,
+    "LLM": GenAiOperation.CHAT.value,
+    "TOOL": GenAiOperation.EXECUTE_TOOL.value,
+    "AGENT": GenAiOperation.INVOKE_AGENT.value,
+    "EMBEDDING": GenAiOperation.EMBEDDINGS.value,
+    "RETRIEVER": GenAiOperation.RETRIEVAL.value,
 }
 _TRACELOOP = {
-    "tool": GenAiOperation.EXECUTE_TOOL,
-    "agent": GenAiOperation.INVOKE_AGENT,
-    "workflow": GenAiOperation.INVOKE_AGENT,
+    "tool": GenAiOperation.EXECUTE_TOOL.value,
+    "agent": GenAiOperation.INVOKE_AGENT.value,
+    "workflow": GenAiOperation.INVOKE_AGENT.value,
 }
 
 
@@ -73,6 +74,6 @@ def operation_of(attributes: Mapping[str, Any]) -> str:
     """The GenAI operation that a span is; empty for any other span."""
     if named := attributes.get(semconv.GEN_AI_OPERATION_NAME):
         return str(named)
-    if kind := attributes.get(_OPENINFERENCE_KIND):
+    if kind := attributes.get(OPENINFERENCE_KIND):
         return _OPENINFERENCE.get(str(kind), "")
-    return _TRACELOOP.get(str(attributes.get(_TRACELOOP_KIND, "")), "")
+    return _TRACELOOP.get(str(attributes.get(TRACELOOP_KIND, "")), "")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import sys
 import threading
 import weakref
@@ -23,9 +22,9 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from turnlog import transitions
+from turnlog.background import BackgroundLoader
 from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
-from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
 from turnlog.operation import use_provider
@@ -33,8 +32,6 @@ from turnlog.processor import SessionProcessor
 from turnlog.settings import Capture, Settings, read_settings
 
 _log = logging.getLogger("turnlog")
-# Measured: loading by 8 MB costs a third of the CPU per span that loading by 1 MB costs.
-WORTH_LOADING = 8 * 1024 * 1024
 _lock = threading.RLock()
 _active: Runtime | None = None
 
@@ -48,7 +45,7 @@ class Runtime:
         self.processor = SessionProcessor(self.policy, Sessions(settings.session), observer=observer)
         self.providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
         self.own_provider: TracerProvider | None = None
-        self._loader: _Loader | None = None
+        self._loader: BackgroundLoader | None = None
 
     @property
     def is_attached(self) -> bool:
@@ -67,7 +64,7 @@ class Runtime:
     def start_journal(self) -> None:
         if self.processor.journal is None:
             self.processor.journal = self.journal
-            self._loader = _Loader(self.settings, self.journal)
+            self._loader = BackgroundLoader(self.settings, self.journal)
             self._loader.start()
             atexit.register(self.stop)
 
@@ -191,40 +188,3 @@ def _follow_application() -> None:
 
     set_tracer_provider._turnlog = True  # type: ignore[attr-defined]
     trace._set_tracer_provider = set_tracer_provider
-
-
-class _Loader(threading.Thread):
-    """Moves journals into the store when enough has gathered. DuckDB is imported here, the first time there is work."""
-
-    def __init__(self, settings: Settings, journal: JournalWriter) -> None:
-        super().__init__(name="turnlog-loader", daemon=True)
-        self._settings = settings
-        self._journal = journal
-        self._done = threading.Event()
-        self._pid = os.getpid()
-        self._loaded = 0
-
-    def run(self) -> None:
-        while not self._done.wait(self._settings.load_interval):
-            self._journal.show_life()
-            self._load()
-
-    def finish(self) -> None:
-        """Stop, and load what has gathered. The thread must be over before the interpreter is: DuckDB aborts the process when a
-        thread is torn out of it. It stops within one bounded transaction."""
-        self._done.set()
-        if os.getpid() == self._pid:
-            self.join()
-            self._load()
-
-    def _load(self) -> None:
-        """Nothing small: readers see the unloaded tail anyway, and importing DuckDB costs 150 ms and 35 MB."""
-        if journal_bytes(self._settings.journals) - self._loaded < WORTH_LOADING:
-            return
-        try:
-            from turnlog.store.loader import load_once
-
-            load_once(self._settings, patience=0, stop=self._done)
-            self._loaded = journal_bytes(self._settings.journals)
-        except Exception as error:  # noqa: BLE001 - another process may be loading; what matters is in the journal
-            _log.debug("turnlog did not load its journals this time: %s", error)

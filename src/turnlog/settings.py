@@ -62,6 +62,11 @@ class Settings:
         return self.directory / "journal"
 
     @property
+    def inbox(self) -> Path:
+        """Spans as they arrived, until their state is in the journal."""
+        return self.directory / "inbox" / "journal"
+
+    @property
     def set_aside(self) -> Path:
         return self.directory / "journal" / "bad"
 

@@ -24,13 +24,13 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from turnlog import semconv
+from turnlog.background import WORTH_LOADING
 from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
 from turnlog.journal.reader import journal_bytes
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Operation
 from turnlog.processor import SessionProcessor
-from turnlog.runtime import WORTH_LOADING
 from turnlog.settings import Settings
 from turnlog.store.loader import load, load_once
 

@@ -24,6 +24,8 @@ CONTROL = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]"
 COMMANDS = (
     "demo",
     "run",
+    "import",
+    "serve",
     "sessions",
     "log",
     "show",
@@ -41,6 +43,7 @@ COMMANDS = (
     "pin",
     "unpin",
     "gc",
+    "export",
     "sql",
     "doctor",
     "path",

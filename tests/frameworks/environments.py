@@ -29,13 +29,21 @@ TOGETHER = (
     ("openai-agents", "mcp", "fastmcp", "pydantic-ai", "google-adk", "deepagents", "claude-agent-sdk"),
     ("agent-framework", "llama-index"),
 )
-GENERAL = ("beside", "conformance", "counted_once", "framework_examples")
+GENERAL = ("beside", "beside_agents", "conformance", "counted_once", "framework_examples")
+# Tests of what others record, by the extra that brings those others.
+OF_OTHERS: dict[str, tuple[str, ...]] = {"beside-test": ("peers",)}
 # What the README's test command installs already.
 IN_THE_MAIN_ONE = ("openai", "anthropic", "langchain")
 # What a framework's tests need beside its extra.
 BESIDE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("langchain", "deepagents"), ("langchain-openai >= 1.2, < 2",)),
     **dict.fromkeys(("mcp", "fastmcp"), ("openai >= 2.26, < 4",)),
+    "google-adk": ("openinference-instrumentation-google-adk >= 1.0",),
+    "openai-agents": (
+        "openinference-instrumentation-openai-agents >= 2.6",
+        "opentelemetry-instrumentation-genai-openai-agents >= 1.3b0",
+        "opentelemetry-instrumentation-openai-agents >= 0.62",
+    ),
 }
 
 
@@ -86,6 +94,8 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
     tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in GENERAL]
+    others = dict.fromkeys(other for name in group for other in OF_OTHERS.get(name, ()))
+    tests += [ROOT / "tests" / "vocabulary" / f"test_{name}.py" for name in others]
     printed = ""
     for command in (
         [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],

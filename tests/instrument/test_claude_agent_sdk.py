@@ -77,7 +77,7 @@ def _hooked(recording: Recording) -> Iterator[None]:
     uninstrument_all()
     use_provider(None)
     assert recording.processor.troubles == {}
-    assert not recording.processor._running
+    assert not recording.processor._known.running
 
 
 @tool("add", "Adds two numbers.", {"a": int, "b": int})

@@ -32,7 +32,10 @@ from programs import commits, run
 from recording import Recording
 from turnlog import queries, semconv
 from turnlog.instrument import instrument, uninstrument_all
+from turnlog.instrument.calls import Account, Call, Hook, Start, begin
+from turnlog.instrument.drivers import complete_async
 from turnlog.operation import use_provider
+from turnlog.semconv import GenAiOperation
 from turnlog.settings import Settings
 
 Row = tuple[str, str, str, str]
@@ -193,6 +196,39 @@ async def test_another_tool_that_a_tool_calls_is_a_commit_of_its_own(server: MCP
 
         assert await sum_up() == "3"
     assert [row[1] for row in log(settings) if row[0] == "tool"] == ["sum_up", "read_resource", "add"]
+
+
+@pytest.mark.parametrize("name", ["add", "double_add"])
+async def test_other_arguments_are_another_call_whatever_the_name(name: str, server: MCPServer, settings: Settings) -> None:
+    async with Client(server) as client:
+
+        @turnlog.tool(name=name)
+        async def double(a: int, b: int) -> str:
+            await client.call_tool("add", {"a": a, "b": a})
+            return (await client.call_tool("add", {"a": 2 * a, "b": 2 * b})).content[0].text
+
+        assert await double(1, 2) == "6"
+    assert [row[1:] for row in log(settings) if row[0] == "tool"] == [(name, "ok", "6"), ("add", "ok", "2"), ("add", "ok", "6")]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1, "b": 2}', {"a": 1, "b": 2, "unit": None}], ids=["as text", "with a null"])
+async def test_the_same_arguments_in_a_frameworks_own_form_are_the_same_call(
+    arguments: Any, server: MCPServer, recording: Recording, settings: Settings
+) -> None:
+    hook = Hook(
+        "a framework",
+        GenAiOperation.EXECUTE_TOOL,
+        at_start=lambda call: Start(
+            "tool", {semconv.GEN_AI_TOOL_NAME: "desk_add"}, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments}
+        ),
+    )
+    account = Account("a framework")
+    account.use(recording.provider)
+    async with Client(server) as client:
+        frame = begin(hook, account, Call(None, (), {}))
+        assert frame is not None
+        await complete_async(frame, client.call_tool, "add", {"a": 1, "b": 2})
+    assert [row[1] for row in log(settings) if row[0] == "tool"] == ["desk_add"]
 
 
 async def test_what_a_tool_asks_another_server_is_a_commit_of_its_own(server: MCPServer, settings: Settings) -> None:

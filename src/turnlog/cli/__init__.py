@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from turnlog.errors import TurnlogError
 _MODULES = {
     "demo": "run",
     "run": "run",
+    "import": "importing",
+    "serve": "serve",
     "sessions": "log",
     "log": "log",
     "show": "log",
@@ -35,6 +38,7 @@ _MODULES = {
     "pin": "lifecycle",
     "unpin": "lifecycle",
     "gc": "retention",
+    "export": "exporting",
     "sql": "sql",
     "frameworks": "frameworks",
     "doctor": "doctor",
@@ -52,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with contextlib.suppress(AttributeError):
         # A terminal that cannot show a character gets a stand-in, not a traceback.
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-    command = getattr(importlib.import_module(f"turnlog.cli.{_MODULES[options.command]}"), options.command)
+    name = f"{options.command}_" if keyword.iskeyword(options.command) else options.command
+    command = getattr(importlib.import_module(f"turnlog.cli.{_MODULES[options.command]}"), name)
     try:
         code = int(command(options))
         sys.stdout.flush()

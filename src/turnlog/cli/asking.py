@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from turnlog import queries
 from turnlog.errors import NotFound
 from turnlog.queries import Database
-from turnlog.settings import read_settings
+from turnlog.settings import Settings, read_settings
 from turnlog.store.loader import LoadReport
 
 _WORTH_SAYING = 1.0
@@ -21,6 +21,8 @@ def asking() -> Iterator[Database]:
     """A connection to ask with. Write nothing inside: whoever pages the output would keep loaders waiting."""
     shown = False
     started = time.monotonic()
+    settings = read_settings()
+    _settle_orphans(settings)
 
     def progress(report: LoadReport) -> None:
         nonlocal shown
@@ -30,12 +32,20 @@ def asking() -> Iterator[Database]:
             sys.stderr.flush()
 
     try:
-        with queries.reading(read_settings(), progress) as db:
+        with queries.reading(settings, progress) as db:
             if shown:
                 sys.stderr.write("\r\x1b[K")
             yield db
     finally:
         sys.stderr.flush()
+
+
+def _settle_orphans(settings: Settings) -> None:
+    """A receiver that died and was not started again has left spans whose state nobody derived."""
+    if any(settings.inbox.glob("*.journal")):
+        from turnlog.intake import settle_orphans
+
+        settle_orphans(settings)
 
 
 def known_turn(db: Database, session: str, turn: int) -> int:

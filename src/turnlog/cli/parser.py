@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+import time
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from turnlog import __version__
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _EPILOG = """\
 examples:
   turnlog demo                        watch an offline agent being recorded
@@ -44,6 +49,8 @@ def build_parser() -> argparse.ArgumentParser:
     adders = (
         _demo,
         _run,
+        _import,
+        _serve,
         _sessions,
         _log,
         _show,
@@ -56,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         _why,
         _lifecycle,
         _gc,
+        _export,
         _sql,
         _frameworks,
         _doctor,
@@ -94,6 +102,60 @@ Exit code, signals, input and output are the program's own. Python programs that
     )
     command.add_argument("--dir", metavar="DIR", help="record into this directory")
     command.add_argument("--capture", choices=("none", "summary", "full"), help="how much content is kept (default: summary)")
+
+
+def _import(commands: Any) -> None:
+    command = _command(
+        commands,
+        "import",
+        "load traces, and the transcripts of coding agents, from files",
+        epilog="""\
+examples:
+  turnlog import --claude-code               all that Claude Code keeps of your sessions
+  turnlog import --codex                     the same of Codex
+  turnlog import traces.jsonl spans.pb.gz    what the collector's file exporter wrote
+  turnlog import trace.json                  a trace from Jaeger, Phoenix or Langfuse
+  zstd -dc old.jsonl.zst | turnlog import -
+
+What a file holds decides how it is read, not its name. Importing again adds only what is new; an import that was
+interrupted goes on when it is called again.
+""",
+    )
+    command.add_argument("files", nargs="*", metavar="FILE", help="a file, a folder, or - for the standard input")
+    command.add_argument(
+        "--format",
+        default="",
+        choices=("otlp", "otlp-proto", "jaeger", "phoenix", "langfuse", "claude-code", "codex"),
+        help="read all files as this",
+    )
+    command.add_argument("--claude-code", action="store_true", help="the transcripts below ~/.claude/projects")
+    command.add_argument("--codex", action="store_true", help="the transcripts below ~/.codex/sessions")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+    command.set_defaults(refuse=command.error)
+
+
+def _serve(commands: Any) -> None:
+    command = _command(
+        commands,
+        "serve",
+        "receive traces over OTLP/HTTP, from any SDK, language or collector",
+        epilog="""\
+examples:
+  turnlog serve
+  turnlog serve --host 0.0.0.0 --token-file token --allow-host turnlog.internal
+
+It runs until it is interrupted. A batch is acknowledged once it is in the journal.
+""",
+    )
+    command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
+    command.add_argument("--port", type=_port, default=4338, metavar="N", help="default: 4338; 0 takes a free one")
+    command.add_argument(
+        "--token-file", default="", metavar="FILE", help="the bearer token that senders show; needed beyond this machine"
+    )
+    command.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a name that senders know it by; may be repeated"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object when it listens, one when it stops")
 
 
 def _sessions(commands: Any) -> None:
@@ -301,6 +363,47 @@ Archived sessions go to Parquet files first. Pinned sessions and those with call
     command.add_argument("--yes", action="store_true", help="do not ask")
 
 
+def _export(commands: Any) -> None:
+    command = _command(
+        commands,
+        "export",
+        "write sessions to Parquet or OTLP JSON, or send them to an OTLP endpoint",
+        epilog="""\
+examples:
+  turnlog export > session.jsonl                           the newest session, as the collector's file exporter writes it
+  turnlog export --since 7d --format parquet -o week       one Parquet file per relation, in the folder week
+  turnlog export --all --to http://127.0.0.1:4318          all of the history to a collector, or to another turnlog
+  turnlog export 4f1c --to https://host/otlp --header "Authorization: Bearer TOKEN"
+
+A span belongs to the time when it ended. Spans that have not ended are no OTLP, nor is captured content: Parquet has both.
+What goes out is what the store holds, without the secrets that were never written there.
+""",
+    )
+    command.add_argument(
+        "sessions",
+        nargs="*",
+        metavar="SESSION",
+        help="a unique beginning of its id (default: the newest; with a time, all)",
+    )
+    command.add_argument("--all", action="store_true", help="every session")
+    command.add_argument("--since", type=_time, metavar="TIME", help="from then on: 2026-11-01, 2026-11-01T09:30, 12h, 30d")
+    command.add_argument("--until", type=_time, metavar="TIME", help="before then")
+    command.add_argument("--format", choices=("parquet", "otlp-json"), default="", help="of files (default: otlp-json)")
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "-o", "--output", default="-", metavar="PATH", help="a file, or a folder of Parquet files (default: the output)"
+    )
+    where.add_argument("--to", type=_endpoint, metavar="URL", help="an OTLP/HTTP endpoint: http://127.0.0.1:4318")
+    command.add_argument(
+        "--header", type=_header, action="append", default=[], metavar="LINE", help='sent along: "Name: value"; may be repeated'
+    )
+    command.add_argument(
+        "--patience", type=_seconds, metavar="SECONDS", help="try for so long while it is full or away (default: 60)"
+    )
+    command.add_argument("--json", action="store_true", help="what was done, as one JSON object")
+    command.set_defaults(refuse=command.error)
+
+
 def _sql(commands: Any) -> None:
     command = _command(
         commands,
@@ -368,6 +471,13 @@ def _positive(text: str) -> int:
     return _at_least(text, 1)
 
 
+def _port(text: str) -> int:
+    number = _at_least(text, 0)
+    if number > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+    return number
+
+
 def _turn(text: str) -> int:
     return _at_least(text, 0)
 
@@ -390,6 +500,41 @@ def _age(text: str) -> float:
     if not unit or not (number.isascii() and number.isdecimal()) or len(number) > 5:
         raise argparse.ArgumentTypeError(f"{text!r} is not an age like 12h, 30d or 26w")
     return int(number) * unit
+
+
+def _time(text: str) -> int:
+    """Nanoseconds since 1970. A time without a zone is local, as all that is shown."""
+    try:
+        at = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        try:
+            at = time.time() - _age(text)
+        except argparse.ArgumentTypeError:
+            at = -1.0
+    if not 0 <= at < 2**33:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-01, 2026-11-01T09:30, 12h or 30d")
+    return round(at * 1e6) * 1000
+
+
+def _endpoint(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL like http://127.0.0.1:4318")
+    if parts.username is not None or parts.password is not None:
+        raise argparse.ArgumentTypeError("a password in a URL is easily shown: use --header")
+    return text
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not _HEADER_NAME.fullmatch(name) or not value.strip().isprintable() or not value.isascii():
+        # Not repeated: it may hold a token.
+        raise argparse.ArgumentTypeError('a header looks like "Name: value"')
+    return name, value.strip()
 
 
 def _seconds(text: str) -> float:

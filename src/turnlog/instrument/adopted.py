@@ -2,20 +2,22 @@
 
 What the framework says on it stands, turnlog adds what is missing. It ends when the framework ends it; while the framework's
 code is still running for the call, that waits for the end of the step, when it is known what the call returned. The span of
-another instrumentation, which cannot know when our hook has read the call to its end, waits for that.
+another instrumentation, which cannot know when our hook has read the call to its end, waits for that. One that is made inside
+the call is expected.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from opentelemetry.trace import Span
 
 from turnlog import semconv
 from turnlog.instrument.late import end, wait_for_other
-from turnlog.operation import Content, Operation, accompany, adopt, error_type, unwrapped
+from turnlog.operation import Content, Operation, accompany, adopt, error_type, innermost, unwrapped
+from turnlog.span_attributes import set_attributes
 
 
 class _Run(Protocol):
@@ -25,7 +27,7 @@ class _Run(Protocol):
 
 
 class Adopted(Operation):
-    __slots__ = ("__weakref__", "_done", "_end", "_over", "_said", "run", "waits")
+    __slots__ = ("__weakref__", "_done", "_end", "_operation", "_over", "_said", "run", "waits")
 
     def __init__(self, span: Span, content: Content, said: dict[str, Any] | None = None, waits: bool = False) -> None:
         super().__init__(span, content)
@@ -34,6 +36,7 @@ class Adopted(Operation):
         self._done = 0
         self._over: int | None = None
         self._said = said
+        self._operation = super().known().get(semconv.GEN_AI_OPERATION_NAME)
         self._end = span.end
         span.end = self._framework_ends  # type: ignore[method-assign]
         span._turnlog = self  # type: ignore[attr-defined]
@@ -51,7 +54,8 @@ class Adopted(Operation):
         span._turnlog = self
 
     def known(self) -> Mapping[str, Any]:
-        return {**(self._said or {}), **super().known()}
+        known = {**(self._said or {}), **super().known()}
+        return {**known, semconv.GEN_AI_OPERATION_NAME: self._operation} if self._operation else known
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
@@ -80,6 +84,9 @@ class Adopted(Operation):
             if self.waits:
                 # What our hook saw is what the commit says.
                 self.content.setdefault(semconv.ERROR_TYPE, "")
+            if self._operation:
+                # Whoever has the framework's span for a call inside left out has it write of that call here.
+                set_attributes(self.span, {semconv.GEN_AI_OPERATION_NAME: self._operation})
             self._end(self._over)
         elif self.waits and not self._ended:
             wait_for_other(self)
@@ -109,6 +116,48 @@ class Adopted(Operation):
             if run is not None:
                 run.finish()
             end(self)
+
+
+class Expected(Operation):
+    """An operation for which another instrumentation makes a span when the call has begun. It begins when somebody asks for its
+    span: theirs if it is there by then, else ours."""
+
+    __slots__ = ("_around", "_begin", "_begun")
+
+    def __init__(self, begin: Callable[[], Operation], content: Content) -> None:
+        self.content = content
+        self._around = innermost.get()
+        self._begin = begin
+        self._begun: Operation | None = None
+
+    @property
+    def span(self) -> Span:  # type: ignore[override]
+        return self._operation.span
+
+    @property
+    def _operation(self) -> Operation:
+        if self._begun is None:
+            itself = innermost.set(self._around)
+            try:
+                self._begun = self._begin()
+            finally:
+                innermost.reset(itself)
+        return self._begun
+
+    def known(self) -> Mapping[str, Any]:
+        return self._operation.known()
+
+    def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
+        self._operation.set(attributes, content)
+
+    def fail(self, error: BaseException) -> None:
+        self._operation.fail(error)
+
+    def fail_with(self, kind: str, message: str = "") -> None:
+        self._operation.fail_with(kind, message)
+
+    def end(self, end_ns: int | None = None) -> None:
+        self._operation.end(end_ns)
 
 
 def adopted(span: Any) -> Adopted | None:

@@ -6,7 +6,9 @@ them a Scope. The drivers step either of them.
 
 from __future__ import annotations
 
+import functools
 import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar, Token
@@ -19,8 +21,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, TracerProvider, get_current_span
 
 from turnlog import semconv
-from turnlog.foreign import is_instrumentation, operation_of
-from turnlog.instrument.adopted import Adopted, adopted
+from turnlog.foreign import OPENINFERENCE_KIND, is_instrumentation, operation_of
+from turnlog.instrument.adopted import Adopted, Expected, adopted
 from turnlog.instrument.late import end, end_late
 from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, innermost, unwrapped
 from turnlog.semconv import GenAiOperation
@@ -80,7 +82,8 @@ class Hook:
     A target may end in several names, `Client._request|request`: the first that this version of the framework has.
     Without `at_start` the hook is a Scope for the framework's own callbacks. `follow` takes charge of a result that
     streams on after the call has returned, and says whether it did. `at_error` says what a failure is, where its type does not
-    tell. Without an operation the call is a commit by itself, and `at_start` says which.
+    tell. Without an operation the call is a commit by itself, and `at_start` says which. `inside` are scopes of other
+    instrumentations that make their span of the call when it has begun.
     """
 
     target: str
@@ -90,6 +93,7 @@ class Hook:
     at_error: Callable[[Call, BaseException], Facts | None] | None = None
     collect: Callable[[Call], Collector] | None = None
     follow: Callable[[Run, Any], bool] | None = None
+    inside: tuple[str, ...] = ()
 
 
 def scope_of(framework: str) -> str:
@@ -184,7 +188,7 @@ def _inside(key: str, operations: set[str]) -> Operation | None:
 
 def context_of(operation: Operation, name: str) -> Context:
     """The context in which an operation's code runs. Inside a model call or a tool, whoever else sees that call steps back."""
-    context = in_context(operation.span)
+    context = otel.get_current() if isinstance(operation, Expected) else in_context(operation.span)
     if name == GenAiOperation.EXECUTE_TOOL:
         return otel.set_value(_TOOL, operation, context)
     return otel.set_value(_OWNER, operation, context) if name in _MODEL_CALLS else context
@@ -357,7 +361,12 @@ def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | 
     if outer is not None:
         outer.set({key: start.attributes.get(key) for key in _LENT})
         return None
-    operation = start.adopted or account.start(start)
+    if _scope_of(unwrapped(get_current_span())) in hook.inside:
+        # Who makes a span of the run makes one of the call.
+        begin = functools.partial(account.start, start, start_ns=time.time_ns())
+        operation: Operation = Expected(begin, start.content)
+    else:
+        operation = start.adopted or account.start(start)
     run = Run(hook, account, call, operation, name)
     if isinstance(operation, Adopted) and not operation.waits:
         operation.run = run
@@ -368,7 +377,7 @@ def _standing_for(start: Start, scopes: tuple[str, ...]) -> Adopted | None:
     """The span that another instrumentation of the same library has started for this very call: the current one, or, of those
     that callbacks have started just before ours was called, the latest."""
     wanted = str(start.attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
-    started = [span for span in claim_started() if _scope_of(span) in scopes and _is_same(span, wanted, "")]
+    started = [span for span in claim_started() if _scope_of(span) in scopes and _may_be(span, wanted)]
     here = unwrapped(get_current_span())
     current = [here] if awaited[_scope_of(here)] and _is_same(here, wanted) else []
     for span in (*current, *started):
@@ -381,9 +390,15 @@ def _standing_for(start: Start, scopes: tuple[str, ...]) -> Adopted | None:
     return None
 
 
-def _is_same(span: Any, wanted: str, *besides: str) -> bool:
+def _is_same(span: Any, wanted: str) -> bool:
     found = operation_of(attributes_of(span))
-    return found in (wanted, *besides) or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
+    return found == wanted or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
+
+
+def _may_be(span: Any, wanted: str) -> bool:
+    """Some only say later what a span is."""
+    known = attributes_of(span)
+    return _is_same(span, wanted) or not (operation_of(known) or OPENINFERENCE_KIND in known)
 
 
 def _scope_of(span: Any) -> str:

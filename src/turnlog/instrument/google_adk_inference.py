@@ -6,11 +6,12 @@ import functools
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from types import ModuleType, TracebackType
 from typing import Any
 
 from opentelemetry.context import Context
-from opentelemetry.trace import set_span_in_context
+from opentelemetry.trace import get_current_span, set_span_in_context
 
 from turnlog import semconv
 from turnlog.instrument.adopted import Adopted
@@ -37,9 +38,11 @@ class _Inference(AbstractAsyncContextManager[Any]):
         self._operation: Operation | None = None
 
     async def __aenter__(self) -> Any:
+        around = get_current_span()
         self._scope = await self._inner.__aenter__()
         if not suppressed():
-            self._account.ask("a model call", self._begin)
+            # Another instrumentation may keep ADK from making a span for the call: then it writes on the one around.
+            self._account.ask("a model call", self._begin, get_current_span() is around)
         return self._scope
 
     async def __aexit__(
@@ -51,7 +54,7 @@ class _Inference(AbstractAsyncContextManager[Any]):
     def finish(self, error: BaseException | None = None) -> None:
         self._account.ask("reading a model's responses", self._learn, error)
 
-    def _begin(self) -> None:
+    def _begin(self, alone: bool) -> None:
         self._account.calls += 1
         request, context = self._call.argument(0, "llm_request"), self._call.argument(1, "invocation_context")
         model = str(request.model or "")
@@ -61,7 +64,7 @@ class _Inference(AbstractAsyncContextManager[Any]):
             semconv.GEN_AI_CONVERSATION_ID: context.session.id,
         }
         start = start_of(GenAiOperation.GENERATE_CONTENT, model, attributes, request_content(request))
-        operation = self._operation = self._account.start(start, above(context.invocation_id))
+        operation = self._operation = self._account.start(replace(start, alone=alone), above(context.invocation_id))
         if isinstance(operation, Adopted):
             operation.run = self
         else:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 from opentelemetry import context as otel
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import Span, SpanKind, get_current_span
@@ -146,16 +147,29 @@ def _native(method: str, subject: str, kind: SpanKind) -> Span | None:
 
 
 def _is_hop(outer: Operation, method: str, tool: str, given: Any, kind: SpanKind) -> bool:
-    """Whether the enclosing tool call is this very call. Frameworks put the server's name before the tool's. A call that is one
-    of MCP itself has the name, and on this side of the wire the very arguments."""
+    """Whether the enclosing tool call is this very call. Frameworks fill in arguments, and put the server's name before the
+    tool's; another tool may have such a name too, and other arguments. A call that is one of MCP itself has the name, and on
+    this side of the wire the very arguments."""
     known = outer.known()
     if method == RESOURCE and known.get(semconv.MCP_RESOURCE_URI, given["uri"]) != given["uri"]:
         return False
     name, own = (_APART.sub("_", str(each).lower()) for each in (known.get(semconv.GEN_AI_TOOL_NAME, ""), tool))
+    asked = outer.content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS)
     if getattr(outer.span, "kind", SpanKind.INTERNAL) is SpanKind.INTERNAL or semconv.MCP_METHOD_NAME not in known:
-        return name == own or name.endswith(f"_{own}")
+        wanted, passed = _stated(asked), _stated(given)
+        if name == own:
+            return all(passed[key] == value for key, value in wanted.items() if key in passed)
+        return name.endswith(f"_{own}") and wanted == passed
     is_served_tool = method == TOOL and kind is SpanKind.SERVER
-    return name == own and (is_served_tool or outer.content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS) == given)
+    return name == own and (is_served_tool or asked == given)
+
+
+def _stated(arguments: Any) -> dict[str, Any]:
+    """One framework has a mapping, another the model's JSON text of it; null is as good as nothing to both."""
+    if isinstance(arguments, str):
+        with contextlib.suppress(ValueError):
+            arguments = orjson.loads(arguments)
+    return {key: value for key, value in arguments.items() if value is not None} if isinstance(arguments, Mapping) else {}
 
 
 def stores() -> set[str]:

@@ -10,11 +10,12 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from turnlog.content import as_text
-from turnlog.instrument.calls import Account, Call, Hook, running_tool
+from turnlog.instrument.calls import Account, Call, Hook, owner, running_tool
 from turnlog.instrument.core import Extension, Framework, Undo, patch, undo_all
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.openai_agents_messages import (
@@ -43,6 +44,7 @@ Wrapped = Callable[..., Any]
 Arguments = tuple[Any, ...]
 Named = dict[str, Any]
 
+_PEERS = ("openinference.instrumentation.openai_agents", "opentelemetry.instrumentation.openai_agents")
 _MODEL = Hook(
     "a model",
     GenAiOperation.CHAT,
@@ -50,6 +52,8 @@ _MODEL = Hook(
     at_end=model_facts,
     collect=lambda call: ResponseStream(),
 )
+# The SDK's own models tell its tracing of the call, and so whoever makes spans of that.
+_TOLD_MODEL = replace(_MODEL, inside=_PEERS)
 
 
 def _record_runs(module: ModuleType, account: Account) -> Undo:
@@ -102,21 +106,36 @@ def _record_models(module: ModuleType, account: Account) -> Undo:
         account.ask("hooking a model", seen.hook, model, wrappers)
         return model
 
-    return undo_all(patch(module, "get_model", get_model), patch(module, "run_single_turn_streamed", _step(account)), seen.undo)
+    def tell(wrapped: Wrapped, instance: Any, args: Arguments, kwargs: Named) -> None:
+        wrapped(*args, **kwargs)
+        # Whoever makes a span of the call has done so.
+        account.ask("looking for others' spans", owner)
+
+    return undo_all(
+        patch(module, "get_model", get_model),
+        patch(module, "run_single_turn_streamed", _step(account)),
+        patch(sys.modules["agents.tracing.spans"].SpanImpl, "start", tell),
+        seen.undo,
+    )
+
+
+def _hook_of(model_call: Wrapped) -> Hook:
+    return _TOLD_MODEL if str(getattr(model_call, "__module__", "")).startswith("agents.") else _MODEL
 
 
 def _call_model(account: Account) -> Callable[..., Any]:
     async def like(answer: Any) -> Any: ...
 
     drive = driver_for(like)
-    return lambda wrapped, instance, args, kwargs: drive(_MODEL, account, wrapped, Call(instance, args, kwargs))
+    return lambda wrapped, instance, args, kwargs: drive(_hook_of(wrapped), account, wrapped, Call(instance, args, kwargs))
 
 
 def _stream_model(account: Account) -> Callable[..., Any]:
     drive = driver_for(_generate)
 
     def stream(wrapped: Wrapped, instance: Any, args: Arguments, kwargs: Named) -> Any:
-        return drive(_MODEL, account, lambda *a, **k: _generator(wrapped(*a, **k)), Call(instance, args, kwargs))
+        generate: Wrapped = lambda *a, **k: _generator(wrapped(*a, **k))  # noqa: E731
+        return drive(_hook_of(wrapped), account, generate, Call(instance, args, kwargs))
 
     return stream
 
@@ -219,7 +238,7 @@ OPENAI_AGENTS = Framework(
     records="runs as turns, sync, async and streamed; models of every provider; tools with the exception itself; handoffs and "
     "agents as tools nested; guardrails; approvals as pauses; the session's id",
     extra="openai-agents",
-    scopes=("opentelemetry.instrumentation.openai_agents", "opentelemetry.instrumentation.genai.openai_agents"),
+    scopes=(*_PEERS, "opentelemetry.instrumentation.genai.openai_agents"),
     hooks=(
         Hook(
             "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata|invoke_function_tool",

@@ -18,10 +18,10 @@ from turnlog.journal.writer import JournalWriter
 from turnlog.received import ReceivedSpan
 from turnlog.settings import Settings
 
-__all__ = ["Intake", "IntakeFull"]
+__all__ = ["GIVE_UP", "Intake", "IntakeFull", "settle_orphans"]
 
 _log = logging.getLogger("turnlog")
-QUIET = 2.0
+QUIET = 5.0
 GIVE_UP = 600.0
 _MOST_WAITING = 50_000
 _MOST_SEEN = 200_000
@@ -69,12 +69,7 @@ class Intake:
 
     def start(self) -> None:
         """Take over what dead receivers left, and derive from now on while spans arrive."""
-        if self._inbox is not None:
-            with self._lock:
-                for file, spans in self._inbox.adopt():
-                    self._remember(spans, file)
-                    if self._provisional is not None:
-                        self._provisional.forget(file.partition(".")[0])
+        self._adopt()
         self._worker = threading.Thread(target=self._work, name="turnlog-intake", daemon=True)
         self._worker.start()
 
@@ -113,6 +108,13 @@ class Intake:
                 self._inbox.close()
             self.journal.close()
 
+    def _adopt(self, youngest_ns: int | None = None) -> None:
+        if self._inbox is not None and self._provisional is not None:
+            with self._lock:
+                for file, spans in self._inbox.adopt(youngest_ns):
+                    self._remember(spans, file)
+                    self._provisional.forget(file.partition(".")[0])
+
     def _remember(self, spans: Sequence[ReceivedSpan], file: str) -> None:
         self.taken += len(spans)
         self._unsettled += len(spans)
@@ -136,8 +138,8 @@ class Intake:
         if self._player.flush() and self._inbox is not None and ready:
             for trace in ready:
                 self._inbox.let_go(trace.files)
-        if ready and self._provisional is not None:
-            self._provisional.tell(self._waiting.all(), self._player.known)
+        if ready:
+            self._tell_provisionally()
 
     def _work(self) -> None:
         told = 0
@@ -145,6 +147,20 @@ class Intake:
             with self._lock:
                 self.journal.show_life()
                 self._settle()
-                if self._provisional is not None and self.taken != told and self._provisional.is_due():
+                if self.taken != told and self._provisional is not None and self._provisional.is_due():
                     told = self.taken
-                    self._provisional.tell(self._waiting.all(), self._player.known)
+                    self._tell_provisionally()
+
+    def _tell_provisionally(self) -> None:
+        if self._provisional is not None:
+            try:
+                self._provisional.tell(self._waiting.all(), self._player.known)
+            except Exception as error:  # noqa: BLE001 - what is told for the time being is told anew the next time
+                _log.warning("turnlog could not say what is known of incomplete traces: %r", error)
+
+
+def settle_orphans(settings: Settings) -> None:
+    """Derive what receivers left that are dead for longer than anybody waits for more of a trace."""
+    intake = Intake(settings)
+    intake._adopt(time.time_ns() - int(GIVE_UP * 1e9))
+    intake.close()

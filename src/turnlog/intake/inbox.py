@@ -27,7 +27,7 @@ _SHORT = 20
 
 class Inbox:
     def __init__(self, settings: Settings) -> None:
-        self._settings = replace(settings, directory=settings.directory / "inbox", rotate_bytes=_ROTATE)
+        self._settings = replace(settings, directory=settings.inbox.parent, rotate_bytes=_ROTATE)
         self._writer = JournalWriter(self._settings)
         self._held: Counter[str] = Counter()
 
@@ -65,10 +65,6 @@ class Inbox:
 
     def close(self) -> None:
         self._writer.close()
-
-
-def has_orphans(settings: Settings) -> bool:
-    return any((settings.directory / "inbox" / "journal").glob("*.journal"))
 
 
 def _is_old(path: Path, youngest_ns: int | None) -> bool:

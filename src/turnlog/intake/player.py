@@ -28,6 +28,7 @@ from turnlog.vocabulary import told
 
 _MOST_SENDERS = 256
 _MOST_TURNS = 8192
+_MOST_TRACES = 8192
 _BATCH = 1024 * 1024
 _FLAGS = TraceFlags(TraceFlags.SAMPLED)
 _KINDS = {kind.name.lower(): kind for kind in SpanKind}
@@ -43,7 +44,10 @@ class Player:
         self.nobodys = 0
         self._policy = policy
         self._rows = _Rows(write)
-        self._senders: OrderedDict[str, _Sender] = OrderedDict()
+        self._journal = _Journal(self._rows)
+        self._homes: OrderedDict[str, _Home] = OrderedDict()
+        self._home_of: OrderedDict[str, str] = OrderedDict()
+        self._senders: OrderedDict[str, None] = OrderedDict()
         self._origins: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._scopes: dict[str, InstrumentationScope] = {}
@@ -54,12 +58,15 @@ class Player:
         if not is_agents(pieces) and not any(int(piece.span.parent_id or "0", 16) in self.known for piece in pieces):
             self.nobodys += len(pieces)
             return
+        home = self._home(pieces[0].span)
         running: dict[int, _PlayedSpan] = {}
         for piece, is_start in steps(pieces):
+            home.follow(piece.span, is_start)
+            self._journal.origin = self._origin(piece.span)
             if is_start:
-                running[id(piece)] = self._start(piece)
+                running[id(piece)] = self._start(piece, home)
             else:
-                self._end(running.pop(id(piece)))
+                self._end(running.pop(id(piece)), home)
 
     def flush(self) -> bool:
         return self._rows.flush()
@@ -67,29 +74,24 @@ class Player:
     def _told(self, span: ReceivedSpan, is_root: bool) -> Any:
         return told(span, is_root=is_root and int(span.parent_id or "0", 16) not in self.known)
 
-    def _start(self, piece: Piece) -> _PlayedSpan:
-        sender = self._sender(piece.span)
-        span = _PlayedSpan(piece, self._scope(piece.span.scope), sender)
-        if semconv.TURN_ID not in piece.span.attributes:
-            sender.follow(piece.span)
-            with lent(dict(piece.told.content) if not piece.aside else {}):
-                sender.processor.on_start(cast(Span, span))
+    def _start(self, piece: Piece, home: _Home) -> _PlayedSpan:
+        span = _PlayedSpan(piece, self._scope(piece.span.scope))
+        if not span.has_state:
+            with lent({} if piece.aside else dict(piece.told.content)):
+                home.processor.on_start(cast(Span, span))
         return span
 
-    def _end(self, span: _PlayedSpan) -> None:
-        sender, attributes = span.sender, span.given
-        turn = attributes.get(semconv.TURN_ID)
-        if not isinstance(turn, str):
-            sender.follow(span.received)
-            sender.processor._on_ending(cast(Span, span))
-            sender.processor.on_end(span)
+    def _end(self, span: _PlayedSpan, home: _Home) -> None:
+        if not span.has_state:
+            home.processor._on_ending(cast(Span, span))
+            home.processor.on_end(span)
             return
-        # Its own process has derived its state already.
-        identity = Identity(
-            str(attributes.get(semconv.SESSION_ID) or ""), self._turn(turn), given=True, explicit=True, opened=True
-        )
-        self.known.remember(span.context.span_id, identity)
-        sender.journal.append(span_row(span, "end", self._policy))
+        # Its own process has derived it.
+        attributes = span.attributes or {}
+        turn = self._turn(str(attributes[semconv.TURN_ID]))
+        session = str(attributes.get(semconv.SESSION_ID) or "")
+        self.known.remember(span.context.span_id, Identity(session, turn, given=True, explicit=True, opened=True))
+        self._journal.append(span_row(span, "end", self._policy))
 
     def _turn(self, id: str) -> Turn:
         turn = self._turns.setdefault(id, Turn(id))
@@ -98,20 +100,33 @@ class Player:
             self._turns.popitem(last=False)
         return turn
 
-    def _sender(self, span: ReceivedSpan) -> _Sender:
+    def _home(self, root: ReceivedSpan) -> _Home:
+        """What derives a whole trace: the conversations of its root's sender. Tools may run elsewhere."""
+        origin = self._home_of.setdefault(root.trace_id, self._origin(root))
+        self._home_of.move_to_end(root.trace_id)
+        if len(self._home_of) > _MOST_TRACES:
+            self._home_of.popitem(last=False)
+        home = self._homes.get(origin)
+        if home is None:
+            home = self._homes[origin] = _Home(origin, root.resource, self._policy, self._journal, self.known)
+            if len(self._homes) > _MOST_SENDERS:
+                self._homes.popitem(last=False)
+        self._homes.move_to_end(origin)
+        return home
+
+    def _origin(self, span: ReceivedSpan) -> str:
         held, origin = self._origins.get(id(span.resource), (None, ""))
         if held is not span.resource:
             origin = origin_of(span.resource)
             if len(self._origins) >= _MOST_SENDERS:
                 self._origins.clear()
             self._origins[id(span.resource)] = span.resource, origin
-        sender = self._senders.get(origin)
-        if sender is None:
-            sender = self._senders[origin] = _Sender(origin, span, self._policy, self._rows, self.known)
+        if origin not in self._senders:
+            self._senders[origin] = None
+            self._rows.add(process_row(origin, span.resource, span.start_ns), 1)
             if len(self._senders) > _MOST_SENDERS:
                 self._senders.popitem(last=False)
-        self._senders.move_to_end(origin)
-        return sender
+        return origin
 
     def _scope(self, name: str) -> InstrumentationScope:
         if name not in self._scopes:
@@ -148,16 +163,16 @@ class _Rows:
 
 
 class _Journal:
-    """A sender's part of the journal: every row says whose it is."""
+    """The journal as processors write it: every row says whose it is."""
 
     directory = Path()
 
-    def __init__(self, origin: str, rows: _Rows) -> None:
-        self._mark = b'\n{"origin":"' + origin.encode() + b'",'
+    def __init__(self, rows: _Rows) -> None:
+        self.origin = ""
         self._rows = rows
 
     def append(self, payload: bytes, rows: int = 1) -> bool:
-        self._rows.add((b"\n" + payload).replace(b"\n{", self._mark)[1:], rows)
+        self._rows.add((b"\n" + payload).replace(b"\n{", b'\n{"origin":"' + self.origin.encode() + b'",')[1:], rows)
         return True
 
     def report_loss(self, reason: str) -> None:
@@ -167,20 +182,22 @@ class _Journal:
         self._rows.flush()
 
 
-class _Sender:
-    def __init__(self, origin: str, span: ReceivedSpan, policy: ContentPolicy, rows: _Rows, known: KnownSpans) -> None:
+class _Home:
+    """One sender's sessions and conversations."""
+
+    def __init__(
+        self, origin: str, resource: Mapping[str, Any], policy: ContentPolicy, journal: _Journal, known: KnownSpans
+    ) -> None:
         self._ids = Ids()
-        self._sessions = SenderSessions(origin, span.resource, self._ids)
-        self.journal = _Journal(origin, rows)
-        self.processor = SessionProcessor(policy, self._sessions, self.journal, known=known, tells_starts=False)
-        provider = TracerProvider(resource=Resource(span.resource), shutdown_on_exit=False, id_generator=self._ids)
+        self._sessions = SenderSessions(origin, resource, self._ids)
+        self.processor = SessionProcessor(policy, self._sessions, journal, known=known, tells_starts=False)
+        provider = TracerProvider(resource=_NOWHERE, shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self.processor)
         self.processor.conversations.tracer = provider.get_tracer("turnlog", schema_url=semconv.SCHEMA_URL)
-        rows.add(process_row(origin, span.resource, span.start_ns), 1)
 
-    def follow(self, span: ReceivedSpan) -> None:
+    def follow(self, span: ReceivedSpan, is_start: bool) -> None:
         self._sessions.trace = span.trace_id
-        self._ids.follow(span.trace_id, span.span_id, str(span.start_ns))
+        self._ids.follow(span.trace_id, span.span_id, str(span.start_ns), str(is_start))
 
 
 class _Attributes(dict[str, Any]):
@@ -195,11 +212,9 @@ class _Attributes(dict[str, Any]):
 
 
 class _PlayedSpan(ReadableSpan):
-    def __init__(self, piece: Piece, scope: InstrumentationScope, sender: _Sender) -> None:
+    def __init__(self, piece: Piece, scope: InstrumentationScope) -> None:
         span = piece.span
-        self.received = span
-        self.given: Mapping[str, Any] = span.attributes
-        self.sender = sender
+        self.has_state = isinstance(span.attributes.get(semconv.TURN_ID), str)
         attributes = _Attributes(span.attributes)
         if piece.aside:
             attributes.pop(semconv.GEN_AI_OPERATION_NAME, None)
@@ -228,4 +243,3 @@ class _PlayedSpan(ReadableSpan):
 
 def _context(trace_id: str, span_id: str) -> SpanContext:
     return SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=False, trace_flags=_FLAGS)
-

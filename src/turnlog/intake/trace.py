@@ -147,8 +147,8 @@ def _say_each_call_once(pieces: Sequence[Piece]) -> None:
         if same is not None:
             stands, aside = (piece, same) if _says(piece) > _says(same) else (same, piece)
             aside.aside = True
-            for key, value in aside.told.attributes.items():
-                if stands.get(key) is None:
+            for key, value in {**aside.span.attributes, **aside.told.attributes}.items():
+                if key.startswith("gen_ai.") and stands.get(key) is None:
                     stands.told.attributes[key] = value
             for key, value in aside.told.content.items():
                 stands.told.content.setdefault(key, value)

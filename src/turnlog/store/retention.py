@@ -154,7 +154,7 @@ def _export(db: Database, settings: Settings, progress: Progress) -> list[Path]:
         folder.mkdir(mode=0o700)
         for name in _ARCHIVED:
             query = schema.sql(f"archive/{name}.sql")
-            to = f"copy ({query}) to $path (format parquet, compression zstd)"
+            to = f"copy (from ({query}) where session_id = $session) to $path (format parquet, compression zstd)"
             db.execute(to, {"session": session, "path": str(folder / f"{name}.parquet")})
         folders.append(folder)
     return folders

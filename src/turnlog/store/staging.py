@@ -26,7 +26,19 @@ CHUNK_ROWS = 40_960
 CHUNK_BYTES = 32 * 1024 * 1024
 _COLUMNS = {
     **dict.fromkeys(
-        ("process_id", "origin", "record", "trace_id", "span_id", "parent_id", "name", "span_kind", "status", "status_message", "scope"),
+        (
+            "process_id",
+            "origin",
+            "record",
+            "trace_id",
+            "span_id",
+            "parent_id",
+            "name",
+            "span_kind",
+            "status",
+            "status_message",
+            "scope",
+        ),
         "VARCHAR",
     ),
     **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
@@ -91,14 +103,14 @@ def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator
     empty when that is nothing."""
     read_to = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
     journals = list_journals(settings.journals)
-    nothing = take_chunk([], {})._replace(has_finished=any(journal.finished for journal in journals))
+    is_nothing = True
     for files in (journals, list_provisional(settings.journals)):
         while (taken := take_chunk(files, read_to)).frames or taken.bad:
-            nothing = None
+            is_nothing = False
             yield taken
             read_to |= taken.read_to
-    if nothing is not None:
-        yield nothing
+    if is_nothing:
+        yield take_chunk(journals, read_to)
 
 
 def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:

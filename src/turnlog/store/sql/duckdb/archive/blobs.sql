@@ -1,11 +1,16 @@
--- one row: captured content that the session refers to
-from raw.blobs
-where hash in (
-    select unnest([s.input_hash, s.output_hash, s.turn_input_hash])
+-- one row: captured content that a session refers to
+select
+    r.session_id,
+    b.*
+from raw.blobs as b
+join (
+    select
+        s.session_id,
+        unnest([s.input_hash, s.output_hash, s.turn_input_hash]) as hash
     from span_rows as s
-    where s.session_id = $session
-    union all
-    select c.message_hash
+    union
+    select
+        c.session_id,
+        c.message_hash as hash
     from context_rows as c
-    where c.session_id = $session
-)
+) as r using (hash)

@@ -1,4 +1,3 @@
--- one row: a message that came into or left a context of the session
+-- one row: a message that came into or left a context
 from context_rows
-where session_id = $session
 order by ts_ns, position

@@ -1,4 +1,3 @@
--- one row: one operation on one entry of the session's state
+-- one row: one operation on one entry of session state
 from entries
-where session_id = $session
 order by changed_ns, sequence

@@ -1,4 +1,3 @@
--- one row: what was said of the session's lifecycle
+-- one row: what was said of a session's lifecycle
 from lifecycle
-where session_id = $session
 order by changed_ns

@@ -1,4 +1,3 @@
--- one row: a turn of the session
+-- one row: a turn
 from turns
-where session_id = $session
-order by turn
+order by started_ns

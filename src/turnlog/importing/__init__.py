@@ -1,0 +1,70 @@
+"""Readers that turn files into received spans: OTLP, Jaeger, Phoenix, Langfuse, and the transcripts of coding agents.
+
+A format is recognised by what a file holds, not by its name. Reading streams; ids are those of the file or made from it, so
+that reading a file again gives the same spans.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from turnlog.errors import TurnlogError
+from turnlog.importing import claude_code, codex, jaeger, langfuse, otlp_files, phoenix
+from turnlog.importing.source import Record, Source
+from turnlog.received import ReceivedSpan
+
+__all__ = ["FORMATS", "TRANSCRIPTS", "Source", "UnknownFormat", "files_below", "read"]
+
+# How many lines are looked at before a file counts as none of these.
+_LOOKED_AT = 200
+_ENDINGS = (".jsonl", ".ndjson", ".json", ".pb", ".binpb", ".proto")
+
+
+class UnknownFormat(TurnlogError):
+    """A file that no reader recognises."""
+
+
+class Format(NamedTuple):
+    name: str
+    knows: Callable[[Any], bool]
+    read: Callable[[Source], Iterator[ReceivedSpan]]
+
+
+_JSON = (
+    Format("otlp", otlp_files.is_otlp, otlp_files.read_json),
+    Format("jaeger", jaeger.is_jaeger, jaeger.read),
+    Format("phoenix", phoenix.is_phoenix, phoenix.read),
+    Format("codex", codex.is_codex, codex.read),
+    Format("claude-code", claude_code.is_claude_code, claude_code.read),
+    Format("langfuse", langfuse.is_langfuse, langfuse.read),
+)
+TRANSCRIPTS = ("claude-code", "codex")
+FORMATS = (*(each.name for each in _JSON), "otlp-proto")
+
+
+def read(source: Source, name: str = "") -> tuple[str, Iterator[ReceivedSpan]]:
+    """The format, by name or by what the file holds, and the spans. Raises UnknownFormat."""
+    if name == "otlp-proto" or (name in ("", "otlp") and not source.is_text):
+        return "otlp-proto", otlp_files.read_protobuf(source)
+    if name:
+        return name, next(each for each in _JSON if each.name == name).read(source)
+    looked_at: list[Record] = []
+    records = source.records()
+    for record in itertools.islice(records, _LOOKED_AT):
+        looked_at.append(record)
+        if found := next((each for each in _JSON if each.knows(record.value)), None):
+            source.put_back(itertools.chain(looked_at, records))
+            return found.name, found.read(source)
+    raise UnknownFormat(f"holds nothing that turnlog knows; --format names one of {', '.join(FORMATS)}")
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder that can hold spans, the oldest name first; a sub-agent's file is read with its session's."""
+    for path in sorted(folder.rglob("*")):
+        plain = path.name.removesuffix(".gz").removesuffix(".zst")
+        is_one = plain.endswith(_ENDINGS) and not plain.endswith(".meta.json") and path.is_file()
+        if is_one and not claude_code.is_inner_file(path):
+            yield path

@@ -1,0 +1,13 @@
+-- one row: captured content that the chosen spans refer to
+with chosen as (
+    from chosen_spans($sessions, $since, $until)
+)
+from raw.blobs
+where hash in (
+    select unnest([input_hash, output_hash, turn_input_hash])
+    from chosen
+    union all
+    select message_hash
+    from raw.context_changes
+    where commit_id in (select commit_id from chosen)
+)
