@@ -58,7 +58,7 @@ if name == "openai_agents":
 """
 END = """
 turnlog.shutdown()
-# ADK has a span that only sums up tools that ran at once. OpenInference fills ADK's of an agent until it does not say what it is.
+# ADK has a span that only sums up tools that ran at once. OpenInference fills that of an agent until it says nothing else.
 no_calls = ("execute_tool (merged)", "invoke_agent ")
 print(json.dumps([
     (

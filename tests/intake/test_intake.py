@@ -249,9 +249,9 @@ def test_a_question_derives_what_a_receiver_that_never_came_back_left(settings: 
     abandoned.take(two_turns())
     assert abandoned._inbox is not None
     abandoned._inbox.close()
-    run(sys.executable, "-m", "turnlog", "log", "s", directory=settings.directory, code=1)
+    run(sys.executable, "-m", "turnlog", "log", "--session", "s", directory=settings.directory, code=1)
     (file,) = settings.inbox.glob("*.journal")
     long_ago = time.time() - 2 * GIVE_UP
     os.utime(file, (long_ago, long_ago))
-    run(sys.executable, "-m", "turnlog", "log", "s", directory=settings.directory)
+    run(sys.executable, "-m", "turnlog", "log", "--session", "s", directory=settings.directory)
     assert log(settings) == expected

@@ -30,6 +30,7 @@ ROWS = ["1 call write_file", "1 write_file", "1 answer", "2 call publish", "2 pu
 Row = dict[str, Any]
 # Per reason: which commits differ, and in what.
 Lacks = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+NO_REASONING: Lacks = {"no word for reasoning tokens": (("2 answer",), ("reasoning_tokens",))}
 NO_WORD_FOR_ERRORS: Lacks = {"a tool's result does not say that it is an error": (("2 answer",), ("input_hash",))}
 
 
@@ -43,7 +44,7 @@ class Peer(NamedTuple):
 
 PEERS = {
     "openinference-anthropic": Peer("anthropic", "openinference.instrumentation.anthropic"),
-    "openllmetry-anthropic": Peer("anthropic", "opentelemetry.instrumentation.anthropic"),
+    "openllmetry-anthropic": Peer("anthropic", "opentelemetry.instrumentation.anthropic", NO_REASONING),
     "otel-anthropic": Peer("anthropic", "opentelemetry.instrumentation.genai.anthropic"),
     "openinference-langchain": Peer(
         "langchain",
@@ -54,7 +55,7 @@ PEERS = {
     "openllmetry-langchain": Peer(
         "langchain",
         "opentelemetry.instrumentation.langchain",
-        {**NO_WORD_FOR_ERRORS, "no word for reasoning tokens": (("2 answer",), ("reasoning_tokens",))},
+        {**NO_WORD_FOR_ERRORS, **NO_REASONING},
     ),
     "openllmetry-openai": Peer("openai", "opentelemetry.instrumentation.openai"),
     "otel-langchain": Peer(
@@ -74,7 +75,7 @@ PEERS = {
         {
             **NO_WORD_FOR_ERRORS,
             "no word for why a model stopped": ((*WISHES, *ANSWERS), ("output_hash",)),
-            "no word for reasoning tokens": (("2 answer",), ("reasoning_tokens",)),
+            **NO_REASONING,
         },
     ),
     "older-openllmetry-openai": Peer("openai", "older/openllmetry-openai.json"),

@@ -78,6 +78,7 @@ class Report(NamedTuple):
     unreadable: str
     totals: queries.Totals | None
     journals: list[Journal]
+    inbox: list[Journal]
     losses: list[queries.Loss]
     set_aside: int
     set_aside_size: int
@@ -103,6 +104,7 @@ def examine(settings: Settings) -> Report:
         Journal(found.path.name, not found.finished, found.size, max(0, found.size - loaded.get(found.path.name, 0)))
         for found in list_journals(settings.journals)
     ]
+    inbox = [Journal(found.path.name, not found.finished, found.size, found.size) for found in list_journals(settings.inbox)]
     set_aside = [_bytes(path) for path in settings.set_aside.glob("*")]
     frameworks, frameworks_unknown = _frameworks(seen)
     report = Report(
@@ -115,6 +117,7 @@ def examine(settings: Settings) -> Report:
         unreadable=unreadable,
         totals=totals,
         journals=journals,
+        inbox=inbox,
         losses=losses,
         set_aside=len(set_aside),
         set_aside_size=sum(set_aside),
@@ -266,6 +269,11 @@ def _show(out: Screen, report: Report) -> None:
         out.line(Styled("all is well", "green"))
 
 
+def _waiting(inbox: list[Journal]) -> str:
+    received = f"{size(sum(file.size for file in inbox))} received and not derived yet"
+    return received if any(file.live for file in inbox) else f"{received}; `turnlog serve` takes it up"
+
+
 def _data_rows(report: Report) -> list[tuple[Text, ...]]:
     live = sum(journal.live for journal in report.journals)
     finished = len(report.journals) - live
@@ -279,6 +287,7 @@ def _data_rows(report: Report) -> list[tuple[Text, ...]]:
             "journals",
             f"{live} live, {finished} finished, {size(sum(j.size for j in report.journals))}, {size(waiting)} not loaded yet",
         ),
+        *([("inbox", _waiting(report.inbox))] if report.inbox else []),
         (
             "holds",
             "(cannot be read)"

@@ -21,9 +21,16 @@ _TENTH = 0.1
 _MOST_SHOWN = 10
 
 
-class _Held(NamedTuple):
+# The turns and commits of each session.
+_Held = dict[str, tuple[int, int]]
+
+
+class _New(NamedTuple):
+    """What the import made or continued; sessions with the newest first."""
+
+    sessions: list[str]
+    turns: int
     commits: int
-    turns: dict[str, int]
 
 
 def import_(options: argparse.Namespace) -> int:
@@ -40,12 +47,14 @@ def import_(options: argparse.Namespace) -> int:
     with _Bar() as bar:
         for each in load_files(files, settings, options.format, progress, bar.show):
             read.append(each)
-    after = _held(settings)
+    new = _changed(before, _held(settings))
     wrong = [each for each in read if each.error and (each.name in was_named or not each.is_other)]
     if options.json:
-        screen().json({**_as_json(read, before, after), "left_out_spans": progress.left_out})
+        screen().json({**_as_json(read, new), "left_out_spans": progress.left_out})
     else:
-        _tell(screen(), read, wrong, progress.left_out, before, after)
+        _tell(screen(), read, progress.left_out, new)
+        _complain(read, wrong)
+        _point_on(screen(), progress, new)
     return 0 if any(each.spans for each in read) else 1
 
 
@@ -68,32 +77,33 @@ def _named(options: argparse.Namespace) -> list[str]:
 
 def _held(settings: Settings) -> _Held:
     if not settings.directory.exists():
-        return _Held(0, {})
+        return {}
     with queries.reading(settings) as db:
-        totals = queries.totals(db)
-        return _Held(totals.commits, {each.session_id: each.turns for each in queries.sessions(db, totals.sessions or 1)})
+        sessions = queries.sessions(db, max(queries.totals(db).sessions, 1))
+    return {each.session_id: (each.turns, each.commits) for each in sessions}
 
 
-def _tell(out: Screen, read: list[FileRead], wrong: list[FileRead], left_out: int, before: _Held, after: _Held) -> None:
-    sessions, turns = _changed(before, after)
+def _tell(out: Screen, read: list[FileRead], left_out: int, new: _New) -> None:
     spans = sum(each.spans for each in read)
     good = [each for each in read if each.spans]
     if good:
         formats = ", ".join(sorted({each.format for each in good}))
         out.line(f"{count(spans, 'span')} in {count(len(good), 'file')} ({formats})")
-        if sessions:
-            told = f"{count(len(sessions), 'session')}, {count(turns, 'turn')}, {count(after.commits - before.commits, 'commit')}"
-            out.line(Styled("new: ", "bold"), told)
-        else:
-            out.line("nothing of it is new")
     if left_out:
         out.line(f"{count(left_out, 'span')} left out: no agent works in their traces")
+    if new.sessions:
+        told = f"{count(len(new.sessions), 'session')}, {count(new.turns, 'turn')}, {count(new.commits, 'commit')}"
+        out.line(Styled("new: ", "bold"), told)
+    elif spans > left_out:
+        out.line("nothing of it is new")
     if unfinished := sum(each.unfinished for each in read):
         out.line(f"{count(unfinished, 'turn')} may still be going on: import again when it is over")
-    _complain(read, wrong)
-    if len(sessions) == 1:
-        out.line(Styled("next: ", "dim"), f"turnlog log --session {sessions[0]}")
-    elif good:
+
+
+def _point_on(out: Screen, progress: Progress, new: _New) -> None:
+    if len(new.sessions) == 1:
+        out.line(Styled("next: ", "dim"), f"turnlog log --session {new.sessions[0]}")
+    elif progress.spans > progress.left_out:
         out.line(Styled("next: ", "dim"), "turnlog sessions")
 
 
@@ -108,8 +118,7 @@ def _complain(read: list[FileRead], wrong: list[FileRead]) -> None:
         complain("nothing in there is an agent's work, or a span at all")
 
 
-def _as_json(read: list[FileRead], before: _Held, after: _Held) -> dict[str, Any]:
-    sessions, turns = _changed(before, after)
+def _as_json(read: list[FileRead], new: _New) -> dict[str, Any]:
     return {
         "files": [
             {"file": _name(each), "format": each.format, "spans": each.spans, "error": each.error}
@@ -117,19 +126,20 @@ def _as_json(read: list[FileRead], before: _Held, after: _Held) -> dict[str, Any
             if not each.is_other
         ],
         "spans": sum(each.spans for each in read),
-        "new_commits": after.commits - before.commits,
-        "new_turns": turns,
-        "sessions": sessions,
+        "sessions": new.sessions,
+        "new_turns": new.turns,
+        "new_commits": new.commits,
         "unfinished_turns": sum(each.unfinished for each in read),
         "bad_lines": sum(each.bad_count for each in read),
         "bad": [{"file": name, "line": place, "reason": reason} for name, place, reason in _bad(read)],
     }
 
 
-def _changed(before: _Held, after: _Held) -> tuple[list[str], int]:
-    """The sessions that the import made or continued, the newest first, and how many turns are new."""
-    sessions = [session for session, turns in after.turns.items() if before.turns.get(session) != turns]
-    return sessions, sum(after.turns.values()) - sum(before.turns.values())
+def _changed(before: _Held, after: _Held) -> _New:
+    turns, commits = (
+        sum(each[index] for each in after.values()) - sum(each[index] for each in before.values()) for index in (0, 1)
+    )
+    return _New([session for session, held in after.items() if before.get(session) != held], turns, commits)
 
 
 def _bad(read: list[FileRead]) -> list[tuple[str, int, str]]:

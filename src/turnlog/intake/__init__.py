@@ -13,7 +13,7 @@ from turnlog.errors import TurnlogError
 from turnlog.intake.inbox import Inbox
 from turnlog.intake.player import Player
 from turnlog.intake.provisional import Provisional
-from turnlog.intake.waiting import Waiting
+from turnlog.intake.waiting import Trace, Waiting
 from turnlog.journal.writer import JournalWriter
 from turnlog.received import ReceivedSpan
 from turnlog.settings import Settings
@@ -53,10 +53,14 @@ class Intake:
             lambda span_id: int(span_id, 16) in self._player.known,
         )
         self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
-        self._lock = threading.RLock()
+        # Whoever takes spans waits for nobody who derives; of those there is one at a time.
+        self._lock = threading.Lock()
+        self._playing = threading.Lock()
         self._done = threading.Event()
+        self._is_crowded = threading.Event()
         self._worker: threading.Thread | None = None
         self._unsettled = 0
+        self._is_untold = False
 
     @property
     def waiting(self) -> int:
@@ -76,37 +80,48 @@ class Intake:
     def take(self, spans: Sequence[ReceivedSpan]) -> None:
         """Returns once the spans are safe. Those that were taken before are dropped. Raises IntakeFull."""
         with self._lock:
-            fresh = [span for span in spans if span.key not in self._seen]
-            if len(fresh) > 1:
-                fresh = list({span.key: span for span in fresh}.values())
+            fresh = list({span.key: span for span in spans if span.key not in self._seen}.values())
             self.repeated += len(spans) - len(fresh)
             if not fresh:
                 return
-            if self._waiting.count + len(fresh) > _MOST_WAITING:
-                self._settle(at_least=len(fresh))
-            file = ""
-            if self._inbox is not None:
-                file = self._inbox.append(fresh)
-                if not file:
-                    raise IntakeFull("the inbox cannot be written. Make room in the store's directory.")
+            if self._inbox is not None and self._waiting.count + len(fresh) > _MOST_WAITING:
+                self._is_crowded.set()
+                raise IntakeFull(f"{self._waiting.count:,} spans wait for the rest of their traces")
+            file = "" if self._inbox is None else self._inbox.append(fresh)
+            if self._inbox is not None and not file:
+                raise IntakeFull("the inbox cannot be written. Make room in the store's directory.")
             self._remember(fresh, file)
-            if self._inbox is None and self._unsettled >= _SETTLE_SPANS:
-                self._settle()
+        if self._inbox is None and self._unsettled >= _SETTLE_SPANS:
+            self.settle()
 
     def settle(self, *, everything: bool = False) -> None:
         """Derive what has arrived whole; or everything that has arrived."""
-        with self._lock:
-            self._settle(everything=everything)
+        with self._playing:
+            with self._lock:
+                self._unsettled = 0
+                at_least = _MOST_WAITING // 2 if self._is_crowded.is_set() else 0
+                self._is_crowded.clear()
+                ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
+            for trace in ready:
+                self._play(trace)
+            written = self._player.flush()
+            if ready:
+                if written and self._inbox is not None:
+                    with self._lock:
+                        for trace in ready:
+                            self._inbox.let_go(trace.files)
+                self._is_untold = True
 
     def close(self) -> None:
         self._done.set()
+        self._is_crowded.set()
         if self._worker is not None:
             self._worker.join()
-        with self._lock:
-            self._settle(everything=True)
-            if self._inbox is not None:
-                self._inbox.close()
-            self.journal.close()
+        self.settle(everything=True)
+        self._tell_provisionally()
+        if self._inbox is not None:
+            self._inbox.close()
+        self.journal.close()
 
     def _adopt(self, youngest_ns: int | None = None) -> None:
         if self._inbox is not None and self._provisional is not None:
@@ -118,6 +133,7 @@ class Intake:
     def _remember(self, spans: Sequence[ReceivedSpan], file: str) -> None:
         self.taken += len(spans)
         self._unsettled += len(spans)
+        self._is_untold = True
         self._waiting.add(spans, self._now(), file)
         self._seen.update(dict.fromkeys(span.key for span in spans))
         while len(self._seen) > _MOST_SEEN:
@@ -126,35 +142,28 @@ class Intake:
     def _now(self) -> float:
         return time.monotonic() if self._inbox is not None else float(self.taken)
 
-    def _settle(self, *, everything: bool = False, at_least: int = 0) -> None:
-        self._unsettled = 0
-        ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
-        for trace in ready:
-            try:
-                self._player.play(trace.spans)
-            except Exception as error:  # noqa: BLE001 - one trace that cannot be played must not stop the others
-                _log.warning("turnlog could not derive a trace of %d spans: %r", len(trace.spans), error)
-                self.journal.report_loss("a received trace could not be derived")
-        if self._player.flush() and self._inbox is not None and ready:
-            for trace in ready:
-                self._inbox.let_go(trace.files)
-        if ready:
-            self._tell_provisionally()
+    def _play(self, trace: Trace) -> None:
+        try:
+            self._player.play(trace.spans)
+        except Exception as error:  # noqa: BLE001 - one trace that cannot be played must not stop the others
+            _log.warning("turnlog could not derive a trace of %d spans: %r", len(trace.spans), error)
+            self.journal.report_loss("a received trace could not be derived")
 
     def _work(self) -> None:
-        told = 0
-        while not self._done.wait(_EVERY):
-            with self._lock:
-                self.journal.show_life()
-                self._settle()
-                if self.taken != told and self._provisional is not None and self._provisional.is_due():
-                    told = self.taken
-                    self._tell_provisionally()
+        while not self._done.is_set():
+            self._is_crowded.wait(_EVERY)
+            self.journal.show_life()
+            self.settle()
+            if self._is_untold and self._provisional is not None and self._provisional.is_due():
+                self._tell_provisionally()
 
     def _tell_provisionally(self) -> None:
         if self._provisional is not None:
+            with self._lock:
+                self._is_untold = False
+                traces = [list(trace.spans) for trace in self._waiting.all()]
             try:
-                self._provisional.tell(self._waiting.all(), self._player.known)
+                self._provisional.tell(traces, self._player.known)
             except Exception as error:  # noqa: BLE001 - what is told for the time being is told anew the next time
                 _log.warning("turnlog could not say what is known of incomplete traces: %r", error)
 

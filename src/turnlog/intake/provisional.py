@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from turnlog.content import ContentPolicy
 from turnlog.intake.player import Player
-from turnlog.intake.waiting import Trace
 from turnlog.journal.frame import encode_frame
+from turnlog.received import ReceivedSpan
 from turnlog.running import KnownSpans
 from turnlog.settings import Settings
 
@@ -35,7 +35,7 @@ class Provisional:
     def is_due(self) -> bool:
         return time.monotonic() >= self._due_at
 
-    def tell(self, traces: Sequence[Trace], known: KnownSpans) -> None:
+    def tell(self, traces: Sequence[Sequence[ReceivedSpan]], known: KnownSpans) -> None:
         began = time.monotonic()
         frames: list[bytes] = []
 
@@ -45,8 +45,8 @@ class Provisional:
 
         if traces:
             player = Player(self._policy, keep, known.copy())
-            for trace in traces:
-                player.play(trace.spans)
+            for spans in traces:
+                player.play(spans)
             player.flush()
         if frames or self._is_there:
             self._write(frames)

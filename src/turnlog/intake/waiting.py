@@ -18,11 +18,17 @@ class Trace:
     spans: list[ReceivedSpan] = field(default_factory=list)
     files: Counter[str] = field(default_factory=Counter)
     ids: set[str] = field(default_factory=set)
+    names: set[object] = field(default_factory=set)
+    begins_ns: int = 0
     last_arrival: float = 0.0
 
-    @property
-    def begins_ns(self) -> int:
-        return min(span.start_ns for span in self.spans)
+    def add(self, span: ReceivedSpan, file: str, now: float) -> None:
+        self.begins_ns = min(self.begins_ns, span.start_ns) if self.spans else span.start_ns
+        self.spans.append(span)
+        self.ids.add(span.span_id)
+        self.names.update(str(name) for key in _NAMES if (name := span.attributes.get(key)))
+        self.files[file] += 1
+        self.last_arrival = now
 
     def is_whole(self, is_known: Callable[[str], bool]) -> bool:
         """Whether every span's parent is here, or was before, or is in a process that does not send to us."""
@@ -37,8 +43,7 @@ class Trace:
 
     def conversations(self) -> set[object]:
         """What its turns come one after the other in: the sessions it names, or its sender."""
-        named = {str(name) for span in self.spans for key in _NAMES if (name := span.attributes.get(key))}
-        return set(named) or {id(self.spans[0].resource)}
+        return self.names or {id(self.spans[0].resource)}
 
 
 class Waiting:
@@ -52,14 +57,14 @@ class Waiting:
 
     def add(self, spans: Iterable[ReceivedSpan], now: float, file: str = "") -> None:
         for span in spans:
-            trace = self._traces.setdefault(span.trace_id, Trace())
-            trace.spans.append(span)
-            trace.ids.add(span.span_id)
-            trace.files[file] += 1
-            trace.last_arrival = now
+            trace = self._traces.get(span.trace_id)
+            if trace is None:
+                trace = self._traces[span.trace_id] = Trace()
+            trace.add(span, file, now)
             self.count += 1
 
     def all(self) -> list[Trace]:
+        """In the order in which they began."""
         return sorted(self._traces.values(), key=lambda trace: trace.begins_ns)
 
     def take_ready(self, now: float, *, everything: bool = False, at_least: int = 0) -> list[Trace]:

@@ -22,14 +22,20 @@ _AGENT = "claude"
 _ARGUMENTS = {"file_path": "file_path", "full_command": "command", "skill_name": "skill"}
 
 
-def tell_failures(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
-    """Lay over what a tool says what the span inside it does, in which it ran: only that knows whether it failed."""
-    tools = {span.span_id: told for span, told in spans if span.attributes.get(_KIND) == "tool"}
-    for span, _ in spans:
-        if span.attributes.get(_KIND) == "tool.execution" and span.parent_id in tools:
-            _fail(span.attributes, tools[span.parent_id])
-
-
+def complete(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
+    """`spans` in the order of their starts. Only the span in which a tool ran knows whether it failed, and only the last request of
+    an interaction what was answered: a tool's span may end after the request that heard of it."""
+    kinds = {"interaction": {}, "tool": {}}  # type: dict[str, dict[str, Told]]
+    for span, told in spans:
+        kind, outer = span.attributes.get(_KIND), span.parent_id
+        if span.scope != SCOPE:
+            continue
+        if kind in kinds:
+            kinds[kind][span.span_id] = told
+        elif kind == "tool.execution" and outer in kinds["tool"]:
+            _fail(span.attributes, kinds["tool"][outer])
+        elif kind == "llm_request" and outer in kinds["interaction"]:
+            said = told.content.get(semconv.GEN_AI_OUTPUT_MESSAGES)
 def _told(span: ReceivedSpan, is_root: bool) -> Told:
     match span.attributes.get(_KIND):
         case "interaction":

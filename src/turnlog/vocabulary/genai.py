@@ -42,7 +42,7 @@ _SAID = {"gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
 _WORK = {operation.value for operation in GenAiOperation} - {GenAiOperation.CREATE_AGENT.value}
 # Why a model stopped, from the convention's words back to the providers' own.
 _REASONS = {"tool_call": "tool_calls"}
-_REASONS_OF = dict.fromkeys(("anthropic", "aws.bedrock"), {"tool_call": "tool_use", "stop": "end_turn", "length": "max_tokens"})
+_CLAUDES = {"tool_call": "tool_use", "stop": "end_turn", "length": "max_tokens"}
 # Where the parts of a chat's answer come calls first, which the API does not.
 _CALLS_FIRST = ("opentelemetry.instrumentation.genai.openai", "opentelemetry.instrumentation.openai_v2")
 
@@ -127,7 +127,7 @@ def _choice(body: Mapping[str, Any]) -> Message:
 
 
 def _word_reasons(outputs: list[Message], provider_name: str) -> None:
-    words = _REASONS_OF.get(provider_name, _REASONS)
+    words = _CLAUDES if provider_name in {"anthropic", "aws.bedrock"} else _REASONS
     for each in outputs:
         if (reason := each.get("finish_reason")) in words:
             each["finish_reason"] = words[reason]

@@ -49,7 +49,8 @@ def _tell_result(span: ReceivedSpan, found: Told) -> None:
             found.attributes[semconv.ERROR_TYPE] = "tool_error"
     elif result is None and _was_given_up(span):
         found.attributes[semconv.ERROR_TYPE] = _CANCELLED
-    if span.attributes.get(semconv.GEN_AI_TOOL_CALL_ID) == _NO_ID:
+    if span.attributes.get(semconv.GEN_AI_TOOL_CALL_ID) == _NO_ID and semconv.GEN_AI_TOOL_CALL_ARGUMENTS in span.attributes:
+        # Its arguments tell which of the calls it is.
         found.attributes[semconv.GEN_AI_TOOL_CALL_ID] = None
 
 

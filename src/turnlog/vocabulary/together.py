@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnlog import semconv
+from turnlog.operation import Messages
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
 from turnlog.vocabulary import claude_code
@@ -14,6 +15,7 @@ from turnlog.vocabulary.words import Told
 Spoken = tuple[ReceivedSpan, Told]
 
 _AGENTS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
+_NAMES = (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID)
 _MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 
 
@@ -55,15 +57,21 @@ def _call(span: ReceivedSpan, told: Told) -> dict[str, Any]:
 
 
 def _tell_inputs(spans: Sequence[Spoken]) -> None:
-    """What an agent was asked, where only the first model call inside it says so."""
+    """What an agent was asked, where only the first model call inside it says so. One that names no session is also given what
+    was said before: its session is found by that."""
     by_id = {span.span_id: (span, told) for span, told in spans}
+    heard: set[str] = set()
     for span, told in spans:
         given = told.content.get(semconv.GEN_AI_INPUT_MESSAGES)
         if told.attributes.get(semconv.GEN_AI_OPERATION_NAME) not in _MODEL_CALLS or not given or given[-1]["role"] != "user":
             continue
-        inner, met = span, {span.span_id}
-        while inner.parent_id in by_id and inner.parent_id not in met:
+        inner = span
+        while inner.parent_id in by_id and inner.parent_id not in heard:
             inner, outer = by_id[inner.parent_id]
-            met.add(inner.span_id)
-            if outer.attributes.get(semconv.GEN_AI_OPERATION_NAME) in _AGENTS:
+            heard.add(inner.span_id)
+            if outer.attributes.get(semconv.GEN_AI_OPERATION_NAME) not in _AGENTS:
+                continue
+            if any(inner.attributes.get(key) or outer.attributes.get(key) for key in _NAMES):
                 outer.content.setdefault(semconv.GEN_AI_INPUT_MESSAGES, given[-1:])
+            else:
+                outer.content[semconv.GEN_AI_INPUT_MESSAGES] = Messages(given, dict)
