@@ -18,6 +18,7 @@ import pytest
 from programs import ROOT, environment, run
 from recording import Recording, assistant, user
 from sent import TOOLS, later, span, two_turns
+from turnlog import semconv
 from turnlog.errors import StoreLocked
 from turnlog.intake import GIVE_UP, Intake
 from turnlog.journal.reader import list_provisional
@@ -27,9 +28,10 @@ from turnlog.settings import Settings
 from turnlog.store.loader import load
 from turnlog.store.store import Store
 
+FACT = [{"op": "set", "kind": "fact", "key": "k", "value": "v", "tier": "durable"}]
 Row = tuple[Any, ...]
 LOG = """
-select session_id, turn, kind, tool, outcome, choice, output_summary, commit_id, decision_id
+select session_id, turn, kind, tool, outcome, choice, output_summary, commit_id, decision_id, delta
 from commits
 order by ended_ns, commit_id
 """
@@ -220,6 +222,7 @@ def test_a_span_that_its_own_process_wrote_here_too_is_one_commit(recording: Rec
     with recording.agent("Write a.py", conversation="s"):
         recording.chat([user("Write a.py")], [assistant("", "write_file")])
         recording.tool("write_file", {"path": "a.py"}, "done")
+    recording.start("", {semconv.COMMIT_DELTA: FACT}, {semconv.COMMIT_KIND: "note", semconv.SESSION_ID: "s"}).end()
     sent = [from_sdk(each) for each in recording.exporter.get_finished_spans()]
     before = log(recording.settings)
     assert before

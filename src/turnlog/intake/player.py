@@ -24,7 +24,7 @@ from turnlog.operation import lent
 from turnlog.processor import SessionProcessor
 from turnlog.received import ReceivedSpan
 from turnlog.running import KnownSpans
-from turnlog.vocabulary import told
+from turnlog.vocabulary import Told, told
 
 _MOST_SENDERS = 256
 _MOST_TURNS = 8192
@@ -71,7 +71,9 @@ class Player:
     def flush(self) -> bool:
         return self._rows.flush()
 
-    def _told(self, span: ReceivedSpan, is_root: bool) -> Any:
+    def _told(self, span: ReceivedSpan, is_root: bool) -> Told:
+        if semconv.TURN_ID in span.attributes:
+            return Told({}, {})
         return told(span, is_root=is_root and int(span.parent_id or "0", 16) not in self.known)
 
     def _start(self, piece: Piece, home: _Home) -> _PlayedSpan:
@@ -88,9 +90,10 @@ class Player:
             return
         # Its own process has derived it.
         attributes = span.attributes or {}
-        turn = self._turn(str(attributes[semconv.TURN_ID]))
-        session = str(attributes.get(semconv.SESSION_ID) or "")
-        self.known.remember(span.context.span_id, Identity(session, turn, given=True, explicit=True, opened=True))
+        session, turn = str(attributes.get(semconv.SESSION_ID) or ""), attributes.get(semconv.TURN_ID)
+        if turn is not None:
+            identity = Identity(session, self._turn(str(turn)), given=True, explicit=True, opened=True)
+            self.known.remember(span.context.span_id, identity)
         self._journal.append(span_row(span, "end", self._policy))
 
     def _turn(self, id: str) -> Turn:
@@ -214,11 +217,11 @@ class _Attributes(dict[str, Any]):
 class _PlayedSpan(ReadableSpan):
     def __init__(self, piece: Piece, scope: InstrumentationScope) -> None:
         span = piece.span
-        self.has_state = isinstance(span.attributes.get(semconv.TURN_ID), str)
+        self.has_state = piece.has_state
         attributes = _Attributes(span.attributes)
         if piece.aside:
             attributes.pop(semconv.GEN_AI_OPERATION_NAME, None)
-        else:
+        elif not piece.has_state:
             attributes.update(piece.told.attributes)
         if piece.shift_ns:
             attributes[semconv.RECEIVED_CLOCK_SHIFT] = piece.shift_ns

@@ -35,6 +35,12 @@ class Piece:
     inner: list[Piece] = field(default_factory=list)
 
     @property
+    def has_state(self) -> bool:
+        """Whether its own process has derived it already."""
+        attributes = self.span.attributes
+        return semconv.TURN_ID in attributes or (semconv.COMMIT_KIND in attributes and semconv.SESSION_ID in attributes)
+
+    @property
     def operation(self) -> str:
         return "" if self.aside else str(self.get(semconv.GEN_AI_OPERATION_NAME) or "")
 
@@ -53,7 +59,7 @@ class Piece:
 
 def is_agents(pieces: Iterable[Piece]) -> bool:
     """Whether any of the spans is about an agent: what else a collector sends along is nobody's session."""
-    return any(piece.operation or semconv.TURN_ID in piece.span.attributes for piece in pieces)
+    return any(piece.operation or piece.has_state for piece in pieces)
 
 
 def pieces_of(spans: Sequence[ReceivedSpan], told: Callable[[ReceivedSpan, bool], Told]) -> list[Piece]:
@@ -144,7 +150,7 @@ def _say_each_call_once(pieces: Sequence[Piece]) -> None:
         if same is None and response:
             other = by_response.get(response)
             same = other if other is not None and other.span.scope != piece.span.scope and not other.aside else None
-        if same is not None:
+        if same is not None and not (piece.has_state and same.has_state):
             stands, aside = (piece, same) if _says(piece) > _says(same) else (same, piece)
             aside.aside = True
             for key, value in {**aside.span.attributes, **aside.told.attributes}.items():
@@ -165,7 +171,7 @@ def _says(piece: Piece) -> tuple[bool, int]:
         semconv.GEN_AI_TOOL_CALL_RESULT,
         semconv.GEN_AI_TOOL_CALL_ID,
     )
-    return semconv.TURN_ID in piece.span.attributes, sum(piece.content(key) is not None for key in keys)
+    return piece.has_state, sum(piece.content(key) is not None for key in keys)
 
 
 def _set_clocks(pieces: Sequence[Piece]) -> None:
@@ -183,7 +189,7 @@ def _set_clocks(pieces: Sequence[Piece]) -> None:
                 heard.setdefault(call, piece)
     for piece in pieces:
         here = id(piece.span.resource)
-        if here == root or here in shifts:
+        if here == root or here in shifts or piece.has_state:
             continue
         least, most = _bounds(piece, asked, heard)
         if least is not None and piece.span.start_ns < least:
