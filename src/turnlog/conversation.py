@@ -114,6 +114,7 @@ class Conversations:
 
     def _recover(self, answer: Answer, asked: Asked, until_ns: int) -> None:
         ask = answer.ask
+        ask.heard_ns = until_ns
         attributes = {
             semconv.GEN_AI_OPERATION_NAME: GenAiOperation.EXECUTE_TOOL.value,
             semconv.GEN_AI_TOOL_NAME: ask.tool or "unknown",

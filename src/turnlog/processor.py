@@ -214,6 +214,9 @@ class SessionProcessor(SpanProcessor):
             ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
                 parent = ask.asked_by.identity
+            if ask is not None and 0 < (span.end_time or 0) <= ask.heard_ns:
+                # Told late: it was over when its result was heard, and has its commit from there.
+                aside, ask = True, None
         identity, before = self._sessions.identify(
             parent,
             conversation,

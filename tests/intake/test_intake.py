@@ -258,3 +258,12 @@ def test_a_question_derives_what_a_receiver_that_never_came_back_left(settings: 
     os.utime(file, (long_ago, long_ago))
     run(sys.executable, "-m", "turnlog", "log", "--session", "s", directory=settings.directory)
     assert log(settings) == expected
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_a_span_that_comes_after_its_trace_was_told_is_no_second_commit_and_no_eviction(
+    settings: Settings, expected: list[Row], late: int
+) -> None:
+    spans = two_turns()
+    rows = taken(settings, [each for each in spans if each is not spans[late]], [spans[late]])
+    assert sorted(row[:5] for row in rows) == sorted(row[:5] for row in expected)

@@ -16,7 +16,8 @@ from turnlog.derive.messages import Message, Part, calls_of, result_of, split_re
 @dataclass(slots=True)
 class Ask:
     """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back; `output` the digest of
-    what the call gave when it was seen to run, empty when it gave nothing."""
+    what the call gave when it was seen to run, empty when it gave nothing. `heard_ns`: when a context brought its result, where
+    nobody had seen it run."""
 
     call_id: str
     tool: str
@@ -26,6 +27,7 @@ class Ask:
     claimed: bool = False
     entries: tuple[str, ...] | None = None
     output: str | None = None
+    heard_ns: int = 0
 
 
 class Answer(NamedTuple):

@@ -17,7 +17,7 @@ from turnlog import semconv
 from turnlog.content import ContentPolicy
 from turnlog.identity import Identity, Turn
 from turnlog.intake.sender import Ids, SenderSessions, origin_of, process_row
-from turnlog.intake.trace import Piece, is_agents, pieces_of, steps
+from turnlog.intake.trace import MODEL_CALLS, Piece, is_agents, pieces_of, steps
 from turnlog.journal.record import span_row
 from turnlog.journal.writer import loss_row
 from turnlog.operation import lent
@@ -47,6 +47,7 @@ class Player:
         self._journal = _Journal(self._rows)
         self._homes: OrderedDict[str, _Home] = OrderedDict()
         self._home_of: OrderedDict[str, str] = OrderedDict()
+        self._heard: OrderedDict[str, int] = OrderedDict()
         self._senders: OrderedDict[str, None] = OrderedDict()
         self._origins: dict[int, tuple[Mapping[str, Any], str]] = {}
         self._turns: OrderedDict[str, Turn] = OrderedDict()
@@ -58,6 +59,7 @@ class Player:
         if not is_agents(pieces) and not any(int(piece.span.parent_id or "0", 16) in self.known for piece in pieces):
             self.nobodys += len(pieces)
             return
+        _forget_contexts(pieces, self._heard.get(pieces[0].span.trace_id, 0))
         home = self._home(pieces[0].span)
         running: dict[int, _PlayedSpan] = {}
         for piece, is_start in steps(pieces):
@@ -67,6 +69,11 @@ class Player:
                 running[id(piece)] = self._start(piece, home)
             else:
                 self._end(running.pop(id(piece)), home)
+
+        heard = max((piece.starts_ns for piece in pieces if piece.operation in MODEL_CALLS), default=0)
+        self._heard[pieces[0].span.trace_id] = max(heard, self._heard.pop(pieces[0].span.trace_id, 0))
+        if len(self._heard) > _MOST_TRACES:
+            self._heard.popitem(last=False)
 
     def flush(self) -> bool:
         return self._rows.flush()
@@ -242,6 +249,14 @@ class _PlayedSpan(ReadableSpan):
 
     def add_link(self, context: SpanContext) -> None:
         self._links = [*self._links, Link(context)]
+
+
+def _forget_contexts(pieces: Sequence[Piece], heard_ns: int) -> None:
+    """A model call that comes after later ones of its trace were played is recorded without its context: against theirs, all
+    that was said since would seem to have left it."""
+    for piece in pieces:
+        if piece.starts_ns < heard_ns and piece.operation in MODEL_CALLS:
+            piece.told.content[semconv.GEN_AI_INPUT_MESSAGES] = []
 
 
 def _context(trace_id: str, span_id: str) -> SpanContext:
