@@ -56,13 +56,35 @@ _CONTENT = (
     "traceloop.prompt",
     "mcp.request.argument",
     "mcp.response.value",
+    "ai.prompt",
+    "ai.response.text",
+    "ai.response.reasoning",
+    "ai.response.object",
+    "ai.response.toolCalls",
+    "ai.response.files",
+    "ai.result",
+    "ai.toolCall.args",
+    "ai.toolCall.result",
+    "gcp.vertex.agent.llm_",
+    "gcp.vertex.agent.tool_",
+    "gcp.vertex.agent.data",
+    "pydantic_ai.all_messages",
+)
+# The same of emitters that name theirs without a prefix: Pydantic AI, Claude Code.
+_CONTENT_NAMES = frozenset(
+    (
+        *("all_messages_events", "final_result", "tool_arguments", "tool_response", "model_request_parameters"),
+        *("user_prompt", "prompt", "prompt_text", "system_prompt", "system_prompt_preview", "system_reminders", "new_context"),
+        *("response", "response.model_output", "tool_input", "tool_parameters", "full_command", "bash_command", "diff"),
+        *("content", "output", "tools", "ai.value", "ai.values", "ai.embedding", "ai.embeddings"),
+    )
 )
 _INSTRUMENTATIONS = ("openinference.instrumentation.", "opentelemetry.instrumentation.")
 
 
 def is_content(key: str) -> bool:
     """Whether an attribute that no convention of GenAI spans names holds what was said, asked or read."""
-    return key.startswith(_CONTENT)
+    return key in _CONTENT_NAMES or key.startswith(_CONTENT)
 
 
 def is_instrumentation(scope: str) -> bool:

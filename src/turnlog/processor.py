@@ -22,6 +22,7 @@ from turnlog import semconv, transitions
 from turnlog.content import Blob, ContentPolicy
 from turnlog.conversation import Asked, Conversations
 from turnlog.derive import Commit, derive, input_of_tool
+from turnlog.derive.files import Observed
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
 from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.identity import Identity, Sessions, Turn
@@ -77,6 +78,8 @@ class SessionProcessor(SpanProcessor):
         told when they start."""
         self.journal = journal
         self._tells_starts = tells_starts
+        # Where a call ran that did not run here.
+        self.elsewhere: Observed | None = None
         self.troubles: Counter[str] = Counter()
         self.is_retired = False
         self._observer = observer
@@ -347,7 +350,7 @@ class SessionProcessor(SpanProcessor):
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
         is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
-        observed = self._observer.end(key_of(span)) if is_tool and self._observer is not None else None
+        observed = self._observer.end(key_of(span)) if is_tool and self._observer is not None else self.elsewhere
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )

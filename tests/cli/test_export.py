@@ -178,8 +178,11 @@ def test_a_session_or_a_file_that_cannot_be_is_one_line(recorded: Settings, turn
         "",
         "turnlog: there is no session 'nobody'. Nearest: demo-old, demo.\n",
     )
-    done = turnlog("export", "-o", str(tmp_path / "missing" / "out"))
-    assert (done.code, done.err.startswith("turnlog: No such file or directory: ")) == (1, True)
+    said = f"turnlog: there is no folder {tmp_path / 'missing'} to write out in\n"
+    assert turnlog("export", "-o", str(tmp_path / "missing" / "out")) == (1, "", said)
+    assert turnlog("export", "-o", str(tmp_path)).err == f"turnlog: Is a directory: {tmp_path}\n"
+    assert turnlog("export", "-o", "/dev/null").out == "12 spans of 1 session written to /dev/null\n"
+    assert not Path("/dev/null").is_file()
 
 
 def answers(settings: Settings) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ from cli.history import Turnlog
 from cli.terminal import Terminal
 from importing.reading import TRANSCRIPTS
 from programs import commits, run
+from turnlog.importing import FORMATS
 from turnlog.settings import Settings
 
 CLAUDE = "08838aae-8089-576b-a5a5-6c469f49fd9a"
@@ -107,6 +108,11 @@ def test_traces_without_an_agent_are_left_out_and_counted(turnlog: Turnlog, tmp_
         "1 span in 1 file (jaeger)\n1 span left out: no agent works in their traces\n",
         "",
     )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_can_be_named(name: str, turnlog: Turnlog) -> None:
+    assert turnlog("import", "--format", name, "nowhere") == (1, "", "turnlog: there is no nowhere\n")
 
 
 def test_json_says_the_same_for_programs(turnlog: Turnlog, tmp_path: Path) -> None:

@@ -69,13 +69,13 @@ def script(folder: Path) -> ScriptedModel:
 
 
 def log(settings: Settings) -> list[tuple[Any, ...]]:
-    """What a commit says, without ids and times, and without what each calls the agent."""
+    """What commits say, without ids and times. Of turns only their order: `/compact`, which no model answers, is one where it
+    was heard, and none in a transcript."""
     with queries.reading(settings) as db:
-        found = queries.log(db, SESSION, limit=1000)
+        found = [each for each in reversed(queries.log(db, SESSION, limit=1000)) if each.kind in KINDS]
+    order = sorted({each.turn for each in found})
     return [
-        (each.turn, each.kind, each.tool, each.outcome, each.error_type, each.input_summary, each.decision_choice)
-        for each in reversed(found)
-        if each.kind in KINDS
+        (order.index(each.turn), each.kind, each.tool, each.outcome, each.error, each.input_hash, each.choice) for each in found
     ]
 
 
@@ -109,4 +109,5 @@ async def test_the_imported_log_is_the_recorded_one(settings: Settings, tmp_path
     files = found_files([str(home / "projects")])
     for read in load_files(files, imported, "", Progress.over(files), lambda _: None):
         assert (read.error, read.bad_count, read.format) == ("", 0, "claude-code")
+    assert len(log(imported)) == 18
     assert log(imported) == log(settings)

@@ -202,6 +202,27 @@ def test_a_sub_agents_file_without_its_session_is_read_by_itself(tmp_path: Path)
     assert tree(given_file(alone).spans) == [("", TURN), (TURN, CHAT), (TURN, CHAT), (TURN, "execute_tool Read")]
 
 
+def test_a_sub_agent_that_no_result_tells_of_is_still_in_its_call(tmp_path: Path) -> None:
+    whole = MAIN.read_bytes().splitlines(keepends=True)
+    asked = next(index for index, line in enumerate(whole) if b'"name":"Agent"' in line)
+    cut = tmp_path / MAIN.name
+    cut.write_bytes(b"".join(whole[: asked + 1]).replace(b"2026-11-16T", b"2025-11-16T"))
+    inner = cut.with_suffix("") / "subagents"
+    inner.mkdir(parents=True)
+    for path in MAIN.with_suffix("").glob("subagents/*"):
+        (inner / path.name).write_bytes(path.read_bytes() + b"{oops\n" * path.name.endswith(".jsonl"))
+    found = given_file(cut)
+    agent = "invoke_agent general-purpose"
+    assert tree(found.spans)[-5:] == [
+        (TURN, "execute_tool Agent"),
+        ("execute_tool Agent", agent),
+        (agent, CHAT),
+        (agent, CHAT),
+        (agent, "execute_tool Read"),
+    ]
+    assert [bad.reason for bad in found.bad] == [f"no JSON ({next(inner.glob('*.jsonl')).name})"]
+
+
 def test_blocks_of_one_message_are_one_answer_though_a_tool_ran_in_between() -> None:
     said_by = Lines()
     said_by.user("look twice")
@@ -360,3 +381,14 @@ def test_lines_that_are_none_are_told_and_the_rest_is_read() -> None:
         (5, "no line of a transcript"),
         (6, "cut off"),
     ]
+
+
+def test_a_last_answer_that_makes_no_sense_costs_itself_only() -> None:
+    said_by = Lines()
+    said_by.user("one")
+    said_by.assistant("m1", "First.")
+    said_by.user("two")
+    said_by.assistant("m2", {"type": "tool_use", "id": "c1", "name": "Bash"}, {"type": "tool_result"})
+    found = given(lines(said_by.all))
+    assert [span.name for span in found.spans] == [TURN, "chat claude-opus-4"]
+    assert [(bad.place, bad.reason) for bad in found.bad] == [(4, "no turn in a transcript: KeyError 'tool_use_id'")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,3 +87,17 @@ def test_spans_of_the_otlp_route_are_read() -> None:
 def test_a_span_without_a_time_is_told() -> None:
     found = given(lines([SPAN, {**SPAN, "start_time": "yesterday"}]))
     assert (len(found.spans), [bad.place for bad in found.bad]) == (1, [2])
+
+
+def test_what_a_real_phoenix_answered_is_read() -> None:
+    """`GET /v1/projects/default/spans` of Phoenix 20.26.1, asked for three spans that it had got over OTLP."""
+    found = given((Path(__file__).parent / "phoenix_spans.json").read_bytes())
+    assert (found.format, found.bad) == ("phoenix", [])
+    assert [(span.name, span.attributes["openinference.span.kind"], span.status) for span in found.spans] == [
+        ("agent", "AGENT", "unset"),
+        ("weather", "TOOL", "error"),
+        ("ChatCompletion", "LLM", "unset"),
+    ]
+    agent, tool, chat = found.spans
+    assert (tool.parent_id, chat.parent_id) == (agent.span_id, agent.span_id)
+    assert chat.attributes["llm.output_messages.0.message.tool_calls.0.tool_call.function.name"] == "weather"

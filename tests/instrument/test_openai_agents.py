@@ -635,6 +635,7 @@ async def test_the_sdks_own_traces_are_what_they_are_without_turnlog(make: Make,
 async def test_undo_restores_everything(make: Make, provider: Any, complaints: list[str]) -> None:
     run, loop, execution = agents.run, agents.run_internal.run_loop, agents.run_internal.tool_execution
     owners = [run, run.AgentRunner, loop, execution, agents.tool, agents.exceptions.ToolTimeoutError, OpenAIResponsesModel]
+    owners.append(agents.tracing.spans.SpanImpl)
     before = [identities(owner) for owner in owners]
     instrument(*FRAMEWORKS, tracer_provider=provider)
     await Runner.run(make("Hello."), "Hi.")

@@ -267,3 +267,11 @@ def test_a_span_that_comes_after_its_trace_was_told_is_no_second_commit_and_no_e
     spans = two_turns()
     rows = taken(settings, [each for each in spans if each is not spans[late]], [spans[late]])
     assert sorted(row[:5] for row in rows) == sorted(row[:5] for row in expected)
+
+
+def test_a_path_below_the_senders_folder_is_told_as_seen_from_there(settings: Settings) -> None:
+    sender = {"service.instance.id": "one", "process.working_directory": "/home/ada/shop"}
+    attributes = {"gen_ai__tool__name": "write_file", "gen_ai__tool__call__arguments": {"path": "/home/ada/shop/src/a.py"}}
+    taken(settings, [span(1, 1, 0, "execute_tool", (0, 1), sender, **attributes)])
+    with Store(settings).reading() as db:
+        assert db.execute("select key from entries where kind = 'file'").fetchall() == [("src/a.py",)]

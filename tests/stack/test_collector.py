@@ -57,7 +57,37 @@ FOREIGN_CONTENT = (
     "traceloop.entity.output",
     "mcp.response.value",
 )
-KEPT = ("session.id", "gen_ai.prompt.name", "llm.model_name", "tool.name", "traceloop.entity.name", "message_bus")
+NATIVE_CONTENT = (
+    "ai.prompt",
+    "ai.prompt.messages",
+    "ai.response.text",
+    "ai.response.toolCalls",
+    "ai.toolCall.args",
+    "ai.toolCall.result",
+    "gcp.vertex.agent.llm_request",
+    "pydantic_ai.all_messages",
+    "final_result",
+    "tool_arguments",
+    "user_prompt",
+    "response.model_output",
+    "new_context",
+    "system_prompt",
+    "tool_input",
+    "full_command",
+)
+KEPT = (
+    "session.id",
+    "gen_ai.prompt.name",
+    "llm.model_name",
+    "tool.name",
+    "traceloop.entity.name",
+    "ai.response.model",
+    "ai.toolCall.name",
+    "pydantic_ai.new_message_index",
+    "prompt.id",
+    "tool_name",
+    "message_bus",
+)
 
 
 def test_the_configuration_is_valid(otelcol: Path) -> None:
@@ -95,7 +125,7 @@ def test_a_huge_span_takes_nothing_with_it(stack: Stack) -> None:
 def test_the_other_backends_get_no_content_from_any_instrumentation(stack: Stack) -> None:
     assert [key for key in FOREIGN_CONTENT if not foreign.is_content(key)] == []
     with sending(stack.collector) as tracer, tracer.start_as_current_span("foreign") as span:
-        span.set_attributes(dict.fromkeys((*CONTENT, *FOREIGN_CONTENT, *KEPT), stack.spare))
+        span.set_attributes(dict.fromkeys((*CONTENT, *FOREIGN_CONTENT, *NATIVE_CONTENT, *KEPT), stack.spare))
         span.add_event("gen_ai.user.message", {"content": PRIVATE, "gen_ai.system": "openai"})
     (arrived,) = eventually(lambda: named(stack.tempo, "foreign"), what="the foreign span")
     assert sorted(attributes(arrived)) == sorted(KEPT)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.parse
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from dashboards import GRAFANA, PROMQL, each
 from programs import run
 from stack.parts import eventually, free_ports, get
 from stack.sessions import Stack
+from turnlog import queries
+from turnlog.settings import Settings
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnlog-test-stack"
 # What the other sessions have not: a context that loses messages, a model that refuses, and a run that fails of it.
@@ -74,16 +77,23 @@ def binary() -> str:
 
 
 @pytest.fixture(scope="module")
-def prometheus(binary: str, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    folder = tmp_path_factory.mktemp("prometheus")
-    (folder / "forgetful.py").write_text(FORGETFUL)
+def forgetful(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the forgetful agent was recorded, on its way through the collector."""
+    folder = tmp_path_factory.mktemp("forgetful")
+    (folder / "agent.py").write_text(FORGETFUL)
     run(
-        *(sys.executable, "-m", "turnlog", "run", sys.executable, folder / "forgetful.py"),
-        directory=folder / "turnlog",
+        *(sys.executable, "-m", "turnlog", "run", sys.executable, folder / "agent.py"),
+        directory=folder / "recorded",
         code=1,
         OTEL_SERVICE_NAME="forgetful",
         **stack.collector.for_programs,
     )
+    return folder / "recorded"
+
+
+@pytest.fixture(scope="module")
+def prometheus(binary: str, stack: Stack, forgetful: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder = tmp_path_factory.mktemp("prometheus")
     made = Prometheus(folder, urllib.parse.urlsplit(stack.collector.span_metrics).netloc)
     with (folder / "log").open("wb") as log, subprocess.Popen([binary, *made.flags], stdout=log, stderr=log) as process:
         try:
@@ -98,10 +108,30 @@ def test_a_panel_has_something_to_show(query: str, prometheus: Prometheus) -> No
     eventually(lambda: [number for number in prometheus.ask(query) if number > 0], what=query)
 
 
-def test_what_happened_once_is_counted(prometheus: Prometheus) -> None:
+def test_what_happened_once_is_counted(prometheus: Prometheus, stack: Stack, forgetful: Path) -> None:
     """`rate` and `increase` take a series' first sample for no increase, and a short-lived agent makes little else."""
-    counts = {"Agent runs A": 9, "Model calls A": 14, "Tool calls A": 5, "Evictions A": 2}
-    eventually(lambda: {name: round(sum(prometheus.ask(PROMQL[name]))) for name in counts} == counts, what=str(counts))
-    shares = {"Failed model calls A": 1 / 14, "Failed tool calls A": 2 / 5}
-    for name, share in shares.items():
-        assert prometheus.ask(PROMQL[name]) == [pytest.approx(share, rel=0.05)]
+    kinds = {
+        "Agent runs A": "operation = 'invoke_agent'",
+        "Model calls A": "operation = 'chat'",
+        "Tool calls A": "operation = 'execute_tool'",
+        "Evictions A": "commit_kind = 'eviction'",
+    }
+
+    def recorded() -> dict[str, int]:
+        return {name: spans(stack.recorded, condition) + spans(forgetful, condition) for name, condition in kinds.items()}
+
+    def counted() -> dict[str, int]:
+        return {name: round(sum(prometheus.ask(PROMQL[name]))) for name in kinds}
+
+    with suppress(AssertionError):
+        eventually(lambda: counted() == recorded(), what="all calls are counted")
+    assert counted() == recorded()
+    tools = kinds["Tool calls A"]
+    failed = spans(stack.recorded, f"{tools} and outcome <> 'ok'") / spans(stack.recorded, tools)
+    assert prometheus.ask(PROMQL["Failed tool calls A"]) == [pytest.approx(failed, rel=0.05)]
+
+
+def spans(directory: Path, condition: str) -> int:
+    with queries.reading(Settings(directory=directory)) as db:
+        ((number,),) = db.execute(f"select count(*) from span_rows where {condition}").fetchall()
+    return int(number)

@@ -1,6 +1,7 @@
 """Plays the scenario of every framework with the spans that the framework makes by itself, and no turnlog.
 
 `python natives.py NAME [quiet]` prints the finished spans as JSON; quiet ones say nothing of what was said.
+`python natives.py claude_agent_sdk FOLDER` has Claude Code change files there instead.
 """
 
 from __future__ import annotations
@@ -97,14 +98,20 @@ def collecting(spans: list[ReceivedSpan]) -> Iterator[str]:
         server.shutdown()
 
 
-def main(name: str, quiet: bool) -> None:
+def main(name: str, folder: str = "") -> None:
+    quiet = folder == "quiet"
     os.environ |= SPANS.get(name, {}) | ({} if quiet else CONTENT.get(name, {}))
-    from scenario import main as scenario
+    if folder and not quiet:
+        from claude_files import main as change
 
-    play = functools.partial(scenario, name)
+        play = functools.partial(change, folder)
+    else:
+        from scenario import main as scenario
+
+        play = functools.partial(scenario, name)
     spans = over_http(play) if name == "claude_agent_sdk" else in_process(name, play, quiet)
     print(json.dumps([dataclasses.asdict(span) for span in spans]))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], quiet="quiet" in sys.argv)
+    main(*sys.argv[1:])

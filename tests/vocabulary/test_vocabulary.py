@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from turnlog import semconv
 from turnlog.received import ReceivedEvent, ReceivedSpan
 from turnlog.vocabulary import CONVENTIONS, Told, told
+from turnlog.vocabulary.together import complete
 
 Json = dict[str, Any]
 
@@ -142,6 +144,14 @@ def test_messages_are_the_same_in_whatever_form_they_come(form: str) -> None:
     assert conversation(said(CHAT | attributes, *events)) == ([ASKED, WISH, RESULT], [WISH])
 
 
+def test_plain_texts_are_what_was_said() -> None:
+    texts = {"gen_ai.prompt": "Read a.md.", "gen_ai.completion": "{no}", "gen_ai.system_instructions": '{"be": "brief"}'}
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": "{no}"}]}
+    found = said(CHAT | texts)
+    assert conversation(found) == ([ASKED], [answer])
+    assert found.content[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] == [{"type": "text", "content": '{"be": "brief"}'}]
+
+
 def test_names_of_before_are_those_of_today() -> None:
     found = said(
         {
@@ -236,6 +246,21 @@ def test_a_tool_that_failed_for_langchain_failed() -> None:
     assert found.content == {semconv.GEN_AI_TOOL_CALL_RESULT: "no", semconv.EXCEPTION_MESSAGE: "no"}
 
 
+def test_what_a_span_leaves_unsaid_others_of_its_trace_say() -> None:
+    agent = ReceivedSpan("a" * 32, "1" * 16, "", "agent", 1, 9, attributes={"gen_ai.operation.name": "invoke_agent"})
+    agent = replace(agent, attributes={**agent.attributes, "gen_ai.agent.name": "notes"})
+    asks = {**CHAT, "gen_ai.output.messages": [WISH]}
+    model = replace(agent, span_id="2" * 16, parent_id="1" * 16, start_ns=2, attributes=asks)
+    chain = replace(model, span_id="3" * 16, start_ns=3, attributes={"openinference.span.kind": "CHAIN"})
+    runs = {"openinference.span.kind": "TOOL", "tool.name": "read_file", "input.value": "a.md"}
+    tool = replace(chain, span_id="4" * 16, parent_id="3" * 16, start_ns=4, attributes=runs)
+    spoken = [(each, told(each, is_root=each is agent)) for each in (tool, chain, model, agent)]
+    complete(spoken)
+    assert spoken[0][1].content == {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: ARGUMENTS}
+    named = [found.attributes.get(semconv.GEN_AI_AGENT_NAME) for _, found in spoken]
+    assert named == ["notes", None, "notes", None]
+
+
 KEYS = (
     *("gen_ai.operation.name", "gen_ai.system", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt"),
     *("gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.prompt.x.y", "gen_ai.prompt.0.tool_calls.0.id"),
@@ -280,6 +305,8 @@ VALUES = st.recursive(
 def test_nothing_that_anybody_sends_breaks_it(attributes: Json, events: list[tuple[str, Json]], is_root: bool) -> None:
     for convention in CONVENTIONS:
         convention.speaks(span(attributes, *events))
-    found = said(attributes, *events, is_root=is_root, status="error")
+    sent = span(attributes, *events, status="error")
+    found = told(sent, is_root=is_root)
+    complete([(sent, found), (replace(sent, span_id="c" * 16, parent_id=sent.span_id), told(sent, is_root=False))])
     for key in (semconv.GEN_AI_INPUT_MESSAGES, semconv.GEN_AI_OUTPUT_MESSAGES):
         assert all(isinstance(message["parts"], list) for message in found.content.get(key, ()))

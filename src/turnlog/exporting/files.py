@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside the name that they get at the end."""
+"""A file that is whole or not there, and for its owner alone."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when all went well."""
-    unborn = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        yield unborn
-        unborn.chmod(0o600)
-        unborn.replace(path)
-    finally:
-        unborn.unlink(missing_ok=True)
+from turnlog.errors import TurnlogError
 
 
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, beside the name that it gets when all went well."""
     if path.exists() and not path.is_file():
         # A pipe or a device cannot be replaced.
         with path.open("wb") as file:
             yield file
         return
-    with replaced(path) as unborn, open(unborn, "wb", opener=_for_us_only) as file:
-        yield file
+    if not path.parent.is_dir():
+        raise TurnlogError(f"there is no folder {path.parent} to write {path.name} in")
+    unborn = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(unborn, "wb", opener=_for_us_only) as file:
+            yield file
+        unborn.replace(path)
+    finally:
+        unborn.unlink(missing_ok=True)
 
 
 def _for_us_only(path: str, flags: int) -> int:

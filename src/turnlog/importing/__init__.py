@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from turnlog.errors import TurnlogError
 from turnlog.importing import claude_code, codex, jaeger, langfuse, otlp_files, phoenix
+from turnlog.importing.claude_code_files import is_inner_file
 from turnlog.importing.source import Record, Source
 from turnlog.received import ReceivedSpan
 
@@ -66,5 +67,5 @@ def files_below(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         plain = path.name.removesuffix(".gz").removesuffix(".zst")
         is_one = plain.endswith(_ENDINGS) and not plain.endswith(".meta.json") and path.is_file()
-        if is_one and not claude_code.is_inner_file(path):
+        if is_one and not is_inner_file(path):
             yield path

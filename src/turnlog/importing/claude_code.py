@@ -6,13 +6,15 @@ A message of the model comes in one line per block, and a tool may have run befo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from turnlog import semconv
+from turnlog.importing.claude_code_files import agent_file, agent_files, has_session
 from turnlog.importing.source import Source
 from turnlog.importing.transcript import CANCELLED, Agent, Answer, Call, Context, Message, Turn
 from turnlog.importing.values import nanoseconds
@@ -30,10 +32,12 @@ _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>.*?(?:<command-a
 _DENIED = ("The user doesn't want to", "Permission to use", "Claude requested permissions", "User rejected")
 _TIMED_OUT = re.compile(r"\A(?:Exit code \d+\s+)?(?:Error: )?Command timed out")
 _AGENT_TOOLS = ("Agent", "Task")
+_SUB_AGENT = "sub-agent"
+_NO_LINE = (KeyError, TypeError, ValueError, AttributeError)
 
 
 def is_claude_code(value: Any) -> bool:
-    if not isinstance(value, dict) or value.get("type") not in _KINDS:
+    if not isinstance(value, dict) or str(value.get("type")) not in _KINDS:
         return False
     return "sessionId" in value or "leafUuid" in value or "messageId" in value
 
@@ -42,8 +46,9 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
     """A session's own file. Files of its sub-agents lie beside it and are read with the call that ran them."""
     threads: dict[str, _Thread] = {}
     latest: _Thread | None = None
+    place = 0
     # A sub-agent's file whose session is gone is all there is of it.
-    is_alone = source.path is not None and source.path.name.startswith("agent-") and _main_of(source.path) is None
+    is_alone = source.path is not None and source.path.name.startswith("agent-") and not has_session(source.path)
     for place, line in source.records():
         if not isinstance(line, dict) or not isinstance(line.get("type"), str):
             source.reject(place, "no line of a transcript")
@@ -53,44 +58,25 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
             continue
         if is_alone:
             line["isSidechain"] = False
-        if latest is None or latest.session != session:
-            latest = threads.setdefault(session, _Thread(session, line, latest, source.path))
         try:
+            if latest is None or latest.session != session:
+                latest = threads[session] = threads.get(session) or _Thread(session, line, source, latest)
             yield from latest.take(line)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except _NO_LINE as error:
             source.reject(place, f"no line of a transcript: {type(error).__name__} {error}")
     for thread in threads.values():
-        yield from thread.finish()
-        source.unfinished += thread.unfinished
-
-
-def is_inner_file(path: Path) -> bool:
-    """Whether a file is a sub-agent's, and read with its session."""
-    return path.name.startswith("agent-") and _main_of(path) is not None
-
-
-def _main_of(path: Path) -> Path | None:
-    if path.parent.name == "subagents":
-        main = path.parent.parent.with_suffix(".jsonl")
-        return main if main.exists() else None
-    session = _first_session(path) if path.name.startswith("agent-") else ""
-    main = path.parent / f"{session}.jsonl"
-    return main if session and main.exists() else None
-
-
-def _first_session(path: Path) -> str:
-    with path.open("rb") as lines:
         try:
-            return str(orjson.loads(lines.readline()).get("sessionId") or "")
-        except (ValueError, AttributeError):
-            return ""
+            yield from thread.finish()
+        except _NO_LINE as error:
+            source.reject(place, f"no turn in a transcript: {type(error).__name__} {error}")
+        source.unfinished += thread.unfinished
 
 
 class _Thread:
     """The lines of one session, or of a sub-agent: what the model was told so far, and the turn that is going on."""
 
     def __init__(
-        self, session: str, line: Json, before: _Thread | None = None, path: Path | None = None, agent: Agent | None = None
+        self, session: str, line: Json, source: Source, before: _Thread | None = None, agent: Agent | None = None
     ) -> None:
         self.session = session
         self.unfinished = 0
@@ -101,7 +87,7 @@ class _Thread:
         self._is_inner = agent is not None
         if before is not None:
             before._end_answer()
-        self._path = path
+        self._source = source
         self._history: list[Message] = list(before._history) if before is not None else []
         self._uuids: list[set[str]] = list(before._uuids) if before is not None else []
         self._lengths: dict[str, int] = {}
@@ -116,7 +102,8 @@ class _Thread:
         self._since_ns = 0
         self._sidechains: dict[str, _Thread] = {}
         self._side_calls: set[str] = set()
-        self._read_files: set[str] = set()
+        self._read_files = {source.path}
+        self._told_calls: set[str] = set()
 
     def take(self, line: Json) -> Iterator[ReceivedSpan]:
         if line.get("isSidechain") and not self._is_inner:
@@ -144,6 +131,8 @@ class _Thread:
             self.unfinished = 1
             self._turn = None
         yield from self._end_turn()
+        if not self._is_inner:
+            yield from self._read_others()
 
     def _user(self, line: Json, at_ns: int) -> Iterator[ReceivedSpan]:
         content = line["message"]["content"]
@@ -253,6 +242,7 @@ class _Thread:
         for thread in self._sidechains.values():
             turn.inner += thread.finish(always=True)
         self._sidechains.clear()
+        self._told_calls.update(turn.calls)
         yield from self._agent.tell(turn)
 
     def _end_answer(self) -> None:
@@ -302,7 +292,7 @@ class _Thread:
             if call is None:
                 return
             self._side_calls.add(call.id)
-            thread = self._inner(turn, call, line)
+            thread = self._begin(line, self._inner_agent(turn.key, call.id, _kind_of(call))(line))
             if agent := line.get("agentId"):
                 self._sidechains[agent] = thread
         if not line.get("agentId"):
@@ -317,34 +307,61 @@ class _Thread:
 
     def _read_agent(self, turn: Turn, call: Call, agent: str, kind: str) -> None:
         """The sub-agent's own file, if it is there; an agent that goes on in the background is read once."""
-        if self._path is None or agent in self._read_files or not re.fullmatch(r"[\w.-]+", agent):
-            return
-        name = f"agent-{agent}.jsonl"
-        folder = self._path.parent
-        path = next((each for each in (folder / self.session / "subagents" / name, folder / name) if each.exists()), None)
-        if path is None:
-            return
-        self._read_files.add(agent)
+        main = self._source.path
+        path = agent_file(main, self.session, agent) if main is not None else None
+        if path is not None and path not in self._read_files:
+            turn.inner += self._read_file(path, self._inner_agent(turn.key, call.id, kind or _kind_of(call)))
+
+    def _read_others(self) -> Iterator[ReceivedSpan]:
+        """Sub-agents that no result tells of: they were stopped, or their session was."""
+        main = self._source.path
+        for path, call, kind in agent_files(main, self.session) if main is not None else ():
+            # One of a turn that may still be going on is told with it.
+            is_over = call in self._told_calls if call else not self.unfinished
+            if is_over and path not in self._read_files:
+                yield from self._read_file(path, partial(self._other_agent, call=call, kind=kind))
+
+    def _read_file(self, path: Path, agent_of: Callable[[Json], Agent]) -> Iterator[ReceivedSpan]:
+        self._read_files.add(path)
         thread: _Thread | None = None
         with path.open("rb") as raw:
-            for _, line in Source(raw, path, lambda _: None).records():
+            inner = Source(raw, path, lambda _: None)
+            for place, line in inner.records():
                 if not isinstance(line, dict) or line.get("type") not in ("user", "assistant", "system"):
                     continue
-                thread = thread or self._inner(turn, call, line, kind)
+                thread = thread or self._begin(line, agent_of(line))
                 try:
-                    turn.inner += thread.take(line)
-                except (KeyError, TypeError, ValueError, AttributeError):
-                    continue
+                    yield from thread.take(line)
+                except _NO_LINE as error:
+                    inner.reject(place, f"no line of a transcript: {type(error).__name__} {error}")
+        for place, reason in inner.bad:
+            self._source.reject(place, f"{reason} ({path.name})")
         if thread is not None:
-            turn.inner += thread.finish(always=True)
+            yield from thread.finish(always=True)
 
-    def _inner(self, turn: Turn, call: Call, line: Json, kind: str = "") -> _Thread:
-        given = call.arguments if isinstance(call.arguments, Mapping) else {}
-        name = kind or str(given.get("subagent_type") or "sub-agent")
-        above = (self._agent.trace_id(turn.key), self._agent.span_id("call", call.id))
-        known = {semconv.GEN_AI_AGENT_ID: line["agentId"]} if line.get("agentId") else {}
-        agent = Agent(name, self.session, PROVIDER, self._agent.resource, key=call.id, above=above, known=known)
-        return _Thread(self.session, line, path=self._path, agent=agent)
+    def _begin(self, line: Json, agent: Agent) -> _Thread:
+        thread = _Thread(self.session, line, self._source, agent=agent)
+        thread._read_files = self._read_files
+        return thread
+
+    def _inner_agent(self, turn: str, call: str, kind: str) -> Callable[[Json], Agent]:
+        above = (self._agent.trace_id(turn), self._agent.span_id("call", call))
+
+        def make(line: Json) -> Agent:
+            known = {semconv.GEN_AI_AGENT_ID: line["agentId"]} if line.get("agentId") else {}
+            return Agent(kind, self.session, PROVIDER, self._agent.resource, key=call, above=above, known=known)
+
+        return make
+
+    def _other_agent(self, line: Json, call: str, kind: str) -> Agent:
+        if call and line.get("promptId"):
+            return self._inner_agent(str(line["promptId"]), call, kind or _SUB_AGENT)(line)
+        return Agent(kind or _SUB_AGENT, self.session, PROVIDER, self._agent.resource, key=str(line.get("agentId")))
+
+
+def _kind_of(call: Call) -> str:
+    given = call.arguments if isinstance(call.arguments, Mapping) else {}
+    return str(given.get("subagent_type") or _SUB_AGENT)
 
 
 def _command(said: Message, text: str) -> Message:

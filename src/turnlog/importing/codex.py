@@ -32,6 +32,7 @@ _REFUSED = re.compile(r"(?i)unsupported call: |failed to parse function argument
 _DENIED = re.compile(r"(?i)(?:exec command |patch )?rejected by user")
 _TIMED_OUT = re.compile(r"(?i)command timed out after")
 _HEAD = 400
+_NO_LINE = (KeyError, TypeError, ValueError, AttributeError)
 # What Codex tells of a command comes before what the command says.
 _WORDS_OF_EXEC = "\nOutput:\n"
 
@@ -39,7 +40,7 @@ _WORDS_OF_EXEC = "\nOutput:\n"
 def is_codex(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    if value.get("type") in _LINES and isinstance(value.get("payload"), dict):
+    if str(value.get("type")) in _LINES and isinstance(value.get("payload"), dict):
         return True
     is_old_head = "instructions" in value and isinstance(value.get("id"), str) and "timestamp" in value
     is_oldest = isinstance(value.get("session"), dict) and isinstance(value.get("items"), list)
@@ -48,6 +49,7 @@ def is_codex(value: Any) -> bool:
 
 def read(source: Source) -> Iterator[ReceivedSpan]:
     thread: _Thread | None = None
+    place = 0
     for place, line in source.records():
         if not isinstance(line, dict):
             source.reject(place, "no line of a rollout")
@@ -58,10 +60,13 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
                     thread = _Thread(each)
                 else:
                     yield from thread.take(each)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except _NO_LINE as error:
                 source.reject(place, f"no line of a rollout: {type(error).__name__} {error}")
     if thread is not None:
-        yield from thread.finish()
+        try:
+            yield from thread.finish()
+        except _NO_LINE as error:
+            source.reject(place, f"no turn in a rollout: {type(error).__name__} {error}")
         source.unfinished += thread.unfinished
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from turnlog.importing.source import Source
+from turnlog.importing.values import storable
 from turnlog.received import KINDS, ReceivedEvent, ReceivedLink, ReceivedSpan
 
 Json = Mapping[str, Any]
 _SAID_ELSEWHERE = {"span.kind", "otel.status_code", "otel.status_description", "otel.scope.name", "error"}
+_NOT_SO = (KeyError, TypeError, ValueError, AttributeError)
 _SCOPES = ("otel.scope.name", "otel.library.name")
 
 
@@ -22,11 +24,15 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
         if not is_jaeger(trace):
             source.reject(place, "no trace of Jaeger")
             continue
-        resources = {name: _resource(process) for name, process in (trace.get("processes") or {}).items()}
+        try:
+            resources = {name: _resource(process) for name, process in (trace.get("processes") or {}).items()}
+        except _NOT_SO as error:
+            source.reject(place, f"no processes of Jaeger: {type(error).__name__} {error}")
+            continue
         for span in trace["spans"]:
             try:
                 yield _span(span, resources)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except _NOT_SO as error:
                 source.reject(place, f"no span of Jaeger: {type(error).__name__} {error}")
 
 
@@ -35,7 +41,7 @@ def _span(span: Json, resources: Mapping[str, Json]) -> ReceivedSpan:
     tags = _tags(span.get("tags"))
     above = [each for each in span.get("references") or () if each.get("refType") == "CHILD_OF"]
     parent = next((each["spanID"] for each in above if _id(each["traceID"], 32) == trace_id), span.get("parentSpanID") or "")
-    start_ns = int(span["startTime"]) * 1000
+    start_ns = storable(int(span["startTime"]) * 1000)
     status = str(tags.get("otel.status_code") or ("ERROR" if tags.get("error") in (True, "true") else "unset")).lower()
     kind = str(tags.get("span.kind") or "internal")
     process = span.get("process")
@@ -46,7 +52,7 @@ def _span(span: Json, resources: Mapping[str, Json]) -> ReceivedSpan:
         _id(parent, 16) if parent else "",
         str(span.get("operationName") or ""),
         start_ns,
-        start_ns + int(span.get("duration") or 0) * 1000,
+        storable(start_ns + max(0, int(span.get("duration") or 0)) * 1000),
         kind if kind in KINDS else "internal",
         status if status in ("ok", "error") else "unset",
         str(tags.get("otel.status_description") or ""),

@@ -37,7 +37,7 @@ _CACHED = ("input_cached_tokens", "input_cache_read", "cache_read_input_tokens")
 def is_langfuse(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         return False
-    is_observation = value.get("type") in _TYPES and _get(value, "traceId") is not None
+    is_observation = str(value.get("type")) in _TYPES and _get(value, "traceId") is not None
     return is_observation or _is_trace(value)
 
 

@@ -15,11 +15,17 @@ def nanoseconds(value: Any) -> int:
     if isinstance(value, str):
         at = datetime.fromisoformat(value)
         at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-        return (at - _EPOCH) // timedelta(microseconds=1) * 1000
+        return storable((at - _EPOCH) // timedelta(microseconds=1) * 1000)
     if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{value!r} is no time")
     unit = next(unit for unit in (10**9, 10**6, 10**3, 1) if value * unit < 10**19 or unit == 1)
-    return int(value) * unit if isinstance(value, int) else int(value * 1_000_000) * unit // 1_000_000
+    return storable(int(value) * unit if isinstance(value, int) else int(value * 1_000_000) * unit // 1_000_000)
+
+
+def storable(time_ns: int) -> int:
+    if 0 < time_ns < 2**63:
+        return time_ns
+    raise ValueError(f"{time_ns} is no time between 1970 and 2262")
 
 
 def trace_id(text: str) -> str:

@@ -55,7 +55,9 @@ class Adopted(Operation):
 
     def known(self) -> Mapping[str, Any]:
         known = {**(self._said or {}), **super().known()}
-        return {**known, semconv.GEN_AI_OPERATION_NAME: self._operation} if self._operation else known
+        if self._operation:
+            known[semconv.GEN_AI_OPERATION_NAME] = self._operation
+        return known
 
     def set(self, attributes: Mapping[str, Any] | None = None, content: Content | None = None) -> None:
         attributes = {key: value for key, value in (attributes or {}).items() if value is not None}
@@ -84,8 +86,8 @@ class Adopted(Operation):
             if self.waits:
                 # What our hook saw is what the commit says.
                 self.content.setdefault(semconv.ERROR_TYPE, "")
-            if self._operation:
-                # Whoever has the framework's span for a call inside left out has it write of that call here.
+            if self._operation and super().known().get(semconv.GEN_AI_OPERATION_NAME) not in (None, self._operation):
+                # Where others keep the framework from making a span of a call inside, it writes of that call here.
                 set_attributes(self.span, {semconv.GEN_AI_OPERATION_NAME: self._operation})
             self._end(self._over)
         elif self.waits and not self._ended:

@@ -361,7 +361,7 @@ def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | 
     if outer is not None:
         outer.set({key: start.attributes.get(key) for key in _LENT})
         return None
-    if _scope_of(unwrapped(get_current_span())) in hook.inside:
+    if hook.inside and _scope_of(unwrapped(get_current_span())) in hook.inside:
         # Who makes a span of the run makes one of the call.
         begin = functools.partial(account.start, start, start_ns=time.time_ns())
         operation: Operation = Expected(begin, start.content)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 
 from turnlog.content import ContentPolicy
-from turnlog.errors import TurnlogError
+from turnlog.errors import StoreNotWritable, TurnlogError
 from turnlog.intake.inbox import Inbox
 from turnlog.intake.player import Player
 from turnlog.intake.provisional import Provisional
@@ -43,8 +44,8 @@ class Intake:
     def __init__(self, settings: Settings, *, durable: bool = True, quiet: float = QUIET, give_up: float = GIVE_UP) -> None:
         policy = ContentPolicy(settings)
         self.journal = JournalWriter(settings)
-        self.taken = self.repeated = 0
-        self._player = Player(policy, self.journal.append)
+        self.taken = self._repeated = 0
+        self._player = Player(policy, functools.partial(self.journal.append, is_kept=True))
         self._inbox = Inbox(settings) if durable else None
         self._provisional = Provisional(settings, policy, self._inbox.process_id) if self._inbox is not None else None
         self._waiting = Waiting(
@@ -60,11 +61,18 @@ class Intake:
         self._is_crowded = threading.Event()
         self._worker: threading.Thread | None = None
         self._unsettled = 0
+        # What of each file of the inbox is played and may not be written yet.
+        self._played: Counter[str] = Counter()
         self._is_untold = False
 
     @property
     def waiting(self) -> int:
         return self._waiting.count
+
+    @property
+    def repeated(self) -> int:
+        """Spans that were sent again, or whose calls another instrumentation told of."""
+        return self._repeated + self._player.repeated
 
     @property
     def nobodys(self) -> int:
@@ -81,7 +89,7 @@ class Intake:
         """Returns once the spans are safe. Those that were taken before are dropped. Raises IntakeFull."""
         with self._lock:
             fresh = list({span.key: span for span in spans if span.key not in self._seen}.values())
-            self.repeated += len(spans) - len(fresh)
+            self._repeated += len(spans) - len(fresh)
             if not fresh:
                 return
             if self._inbox is not None and self._waiting.count + len(fresh) > _MOST_WAITING:
@@ -104,24 +112,30 @@ class Intake:
                 ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
             for trace in ready:
                 self._play(trace)
-            written = self._player.flush()
-            if ready:
-                if written and self._inbox is not None:
-                    with self._lock:
-                        for trace in ready:
-                            self._inbox.let_go(trace.files)
+                self._played.update(trace.files)
                 self._is_untold = True
+            if not self._player.flush():
+                if self._inbox is None:
+                    raise StoreNotWritable(
+                        f"cannot write in {self.journal.directory}. Make room there, then read it all again."
+                    )
+            elif self._played and self._inbox is not None:
+                with self._lock:
+                    self._inbox.let_go(self._played)
+                self._played.clear()
 
     def close(self) -> None:
         self._done.set()
         self._is_crowded.set()
         if self._worker is not None:
             self._worker.join()
-        self.settle(everything=True)
-        self._tell_provisionally()
-        if self._inbox is not None:
-            self._inbox.close()
-        self.journal.close()
+        try:
+            self.settle(everything=True)
+            self._tell_provisionally()
+        finally:
+            if self._inbox is not None:
+                self._inbox.close()
+            self.journal.close()
 
     def _adopt(self, youngest_ns: int | None = None) -> None:
         if self._inbox is not None and self._provisional is not None:

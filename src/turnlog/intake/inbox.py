@@ -37,7 +37,7 @@ class Inbox:
 
     def append(self, spans: Sequence[ReceivedSpan]) -> str:
         """The name of the file that has them now; empty when they could not be written."""
-        if not self._writer.append(*_encoded(spans)):
+        if not self._writer.append(*_encoded(spans), is_kept=True):
             return ""
         self._held[self._writer.current] += len(spans)
         return self._writer.current

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from turnlog import semconv
 from turnlog.content import ContentPolicy
+from turnlog.derive.files import Observed
 from turnlog.identity import Identity, Turn
 from turnlog.intake.sender import Ids, SenderSessions, origin_of, process_row
 from turnlog.intake.trace import MODEL_CALLS, Piece, is_agents, pieces_of, steps
@@ -32,6 +33,7 @@ _MOST_TRACES = 8192
 _BATCH = 1024 * 1024
 _FLAGS = TraceFlags(TraceFlags.SAMPLED)
 _KINDS = {kind.name.lower(): kind for kind in SpanKind}
+_WORKING_DIRECTORY = "process.working_directory"
 _NOWHERE = Resource.get_empty()
 _STATUSES = {code.name.lower(): code for code in StatusCode}
 
@@ -42,11 +44,13 @@ class Player:
     def __init__(self, policy: ContentPolicy, write: Callable[[bytes, int], bool], known: KnownSpans | None = None) -> None:
         self.known = KnownSpans() if known is None else known
         self.nobodys = 0
+        self.repeated = 0
         self._policy = policy
         self._rows = _Rows(write)
         self._journal = _Journal(self._rows)
         self._homes: OrderedDict[str, _Home] = OrderedDict()
         self._home_of: OrderedDict[str, str] = OrderedDict()
+        self._answers: OrderedDict[str, str] = OrderedDict()
         self._heard: OrderedDict[str, int] = OrderedDict()
         self._senders: OrderedDict[str, None] = OrderedDict()
         self._origins: dict[int, tuple[Mapping[str, Any], str]] = {}
@@ -58,6 +62,9 @@ class Player:
         pieces = pieces_of(spans, self._told)
         if not is_agents(pieces) and not any(int(piece.span.parent_id or "0", 16) in self.known for piece in pieces):
             self.nobodys += len(pieces)
+            return
+        if self._is_told_elsewhere(pieces):
+            self.repeated += len(pieces)
             return
         _forget_contexts(pieces, self._heard.get(pieces[0].span.trace_id, 0))
         home = self._home(pieces[0].span)
@@ -77,6 +84,20 @@ class Player:
 
     def flush(self) -> bool:
         return self._rows.flush()
+
+    def _is_told_elsewhere(self, pieces: Sequence[Piece]) -> bool:
+        """Whether all its calls were told in another trace, by another instrumentation of the program: answers have ids."""
+        calls = [piece for piece in pieces if piece.operation and not piece.has_state]
+        answers = [str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "") for piece in calls]
+        scopes = [self._answers.get(answer) for answer in answers]
+        for piece, answer in zip(calls, answers, strict=True):
+            if answer:
+                self._answers.setdefault(answer, piece.span.scope)
+        while len(self._answers) > _MOST_TRACES:
+            self._answers.popitem(last=False)
+        return bool(calls) and all(
+            scope is not None and scope != piece.span.scope for piece, scope in zip(calls, scopes, strict=True)
+        )
 
     def _told(self, span: ReceivedSpan, is_root: bool) -> Told:
         if semconv.TURN_ID in span.attributes:
@@ -145,13 +166,13 @@ class Player:
 
 
 class _Rows:
-    """Gathers rows, so that a trace is a few writes and not one per span."""
+    """Gathers rows, so that a trace is a few writes and not one per span. What cannot be written now is kept."""
 
     def __init__(self, write: Callable[[bytes, int], bool]) -> None:
         self._write = write
         self._payload: list[bytes] = []
         self._count = self._size = 0
-        self._all_written = True
+        self._unwritten: deque[tuple[bytes, int]] = deque()
 
     def add(self, payload: bytes, rows: int) -> None:
         self._payload.append(payload)
@@ -161,15 +182,16 @@ class _Rows:
             self._pass_on()
 
     def flush(self) -> bool:
-        """Whether all that was added since this was last asked is written."""
+        """Whether all that was added is written."""
         self._pass_on()
-        written, self._all_written = self._all_written, True
-        return written
+        return not self._unwritten
 
     def _pass_on(self) -> None:
         if self._count:
-            self._all_written &= self._write(b"".join(self._payload), self._count)
+            self._unwritten.append((b"".join(self._payload), self._count))
             self._payload, self._count, self._size = [], 0, 0
+        while self._unwritten and self._write(*self._unwritten[0]):
+            self._unwritten.popleft()
 
 
 class _Journal:
@@ -208,6 +230,7 @@ class _Home:
     def follow(self, span: ReceivedSpan, is_start: bool) -> None:
         self._sessions.trace = span.trace_id
         self._ids.follow(span.trace_id, span.span_id, str(span.start_ns), str(is_start))
+        self.processor.elsewhere = Observed(cwd=str(span.resource.get(_WORKING_DIRECTORY) or ""))
 
 
 class _Attributes(dict[str, Any]):
@@ -230,6 +253,8 @@ class _PlayedSpan(ReadableSpan):
             attributes.pop(semconv.GEN_AI_OPERATION_NAME, None)
         elif not piece.has_state:
             attributes.update(piece.told.attributes)
+            for key in [key for key, value in piece.told.attributes.items() if value is None]:
+                del attributes[key]
         if piece.shift_ns:
             attributes[semconv.RECEIVED_CLOCK_SHIFT] = piece.shift_ns
         super().__init__(

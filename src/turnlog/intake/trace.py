@@ -14,11 +14,13 @@ from turnlog.derive.messages import as_messages, calls_of, split_results
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
 from turnlog.vocabulary import Told
+from turnlog.vocabulary.together import complete
 
 MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _TOOL = GenAiOperation.EXECUTE_TOOL.value
 # Of a history that every call repeats, what came last is what it waited for.
 _LATEST = 16
+_NEVER = 2**63
 
 
 @dataclass(slots=True)
@@ -31,6 +33,7 @@ class Piece:
     depth: int = 0
     shift_ns: int = 0
     starts_ns: int = 0
+    until_ns: int = _NEVER
     aside: bool = False
     inner: list[Piece] = field(default_factory=list)
 
@@ -46,11 +49,11 @@ class Piece:
 
     @property
     def ends_ns(self) -> int:
-        return max(self.starts_ns, self.span.end_ns + self.shift_ns)
+        return max(self.starts_ns, min(self.until_ns, self.span.end_ns + self.shift_ns))
 
     def get(self, key: str) -> Any:
-        found = self.told.attributes.get(key)
-        return self.span.attributes.get(key) if found is None else found
+        told = self.told.attributes
+        return told[key] if key in told else self.span.attributes.get(key)
 
     def content(self, key: str) -> Any:
         found = self.told.content.get(key)
@@ -68,6 +71,7 @@ def pieces_of(spans: Sequence[ReceivedSpan], told: Callable[[ReceivedSpan, bool]
     for span in spans:
         by_id.setdefault(span.span_id, span)
     pieces = [Piece(span, told(span, span.parent_id not in by_id)) for span in spans]
+    complete([(piece.span, piece.told) for piece in pieces if not piece.has_state])
     first = {piece.span.span_id: piece for piece in reversed(pieces)}
     for piece in pieces:
         parent = first.get(piece.span.parent_id)
@@ -81,6 +85,7 @@ def pieces_of(spans: Sequence[ReceivedSpan], told: Callable[[ReceivedSpan, bool]
     for piece in pieces:
         own = piece.span.start_ns + piece.shift_ns
         piece.starts_ns = own if piece.parent is None else max(own, piece.parent.starts_ns)
+    _follow_calls(pieces)
     return pieces
 
 
@@ -94,6 +99,27 @@ def steps(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
     events.sort(key=lambda event: event[:4])
     for *_, piece, is_start in events:
         yield piece, is_start
+
+
+def _follow_calls(pieces: Sequence[Piece]) -> None:
+    """A tool begins when a model has asked for it, and the model hears of it when it is over. Clocks can be too coarse to say
+    so, and a streamed answer still comes in while the tools run that it has asked for."""
+    tools = {str(piece.get(semconv.GEN_AI_TOOL_CALL_ID)): piece for piece in pieces if piece.operation == _TOOL}
+    if not tools:
+        return
+    calls = [piece for piece in pieces if piece.operation in MODEL_CALLS]
+    for piece in calls:
+        for call in _calls_in(piece.content(semconv.GEN_AI_OUTPUT_MESSAGES)):
+            if (tool := tools.get(call)) is not None and tool.parent is not piece:
+                tool.starts_ns = max(tool.starts_ns, piece.starts_ns + 1)
+                piece.until_ns = min(piece.until_ns, tool.starts_ns)
+    for piece in calls:
+        for call in _results_in(piece.content(semconv.GEN_AI_INPUT_MESSAGES)):
+            if (tool := tools.get(call)) is not None and piece.parent is not tool:
+                piece.starts_ns = max(piece.starts_ns, tool.ends_ns + 1)
+    for piece in pieces:
+        if piece.parent is not None:
+            piece.starts_ns = max(piece.starts_ns, piece.parent.starts_ns)
 
 
 def _downwards(pieces: list[Piece]) -> Iterator[Piece]:

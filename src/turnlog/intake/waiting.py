@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from turnlog import semconv
+from turnlog.intake.sender import origin_of
 from turnlog.received import ReceivedSpan
 
 _NAMES = (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID)
@@ -18,12 +19,15 @@ class Trace:
     spans: list[ReceivedSpan] = field(default_factory=list)
     files: Counter[str] = field(default_factory=Counter)
     ids: set[str] = field(default_factory=set)
-    names: set[object] = field(default_factory=set)
+    sender: str = ""
+    names: set[str] = field(default_factory=set)
     begins_ns: int = 0
     last_arrival: float = 0.0
 
     def add(self, span: ReceivedSpan, file: str, now: float) -> None:
-        self.begins_ns = min(self.begins_ns, span.start_ns) if self.spans else span.start_ns
+        if not self.spans:
+            self.sender, self.begins_ns = origin_of(span.resource), span.start_ns
+        self.begins_ns = min(self.begins_ns, span.start_ns)
         self.spans.append(span)
         self.ids.add(span.span_id)
         self.names.update(str(name) for key in _NAMES if (name := span.attributes.get(key)))
@@ -40,10 +44,6 @@ class Trace:
             or is_known(span.parent_id)
             for span in self.spans
         )
-
-    def conversations(self) -> set[object]:
-        """What its turns come one after the other in: the sessions it names, or its sender."""
-        return self.names or {id(self.spans[0].resource)}
 
 
 class Waiting:
@@ -68,19 +68,19 @@ class Waiting:
         return sorted(self._traces.values(), key=lambda trace: trace.begins_ns)
 
     def take_ready(self, now: float, *, everything: bool = False, at_least: int = 0) -> list[Trace]:
-        """The traces to play now, in the order in which they began. A turn waits for the turns before it in its conversation.
-        `at_least` so many spans come out, whole or not."""
+        """The traces to play now, in the order in which they began. A turn waits for the turns before it in its session; where
+        it names none, for all that its sender began before. `at_least` so many spans come out, whole or not."""
         ready: list[Trace] = []
-        blocked: set[object] = set()
+        blocked: set[str] = set()
         for trace in self.all():
             quiet_for = now - trace.last_arrival
             is_due = quiet_for >= self._give_up or (quiet_for >= self._quiet and trace.is_whole(self._is_known))
-            conversations = trace.conversations()
-            if everything or at_least > 0 or (is_due and not conversations & blocked):
+            follows = trace.names or {trace.sender}
+            if everything or at_least > 0 or (is_due and not follows & blocked):
                 ready.append(trace)
                 at_least -= len(trace.spans)
             else:
-                blocked |= conversations
+                blocked |= {trace.sender, *trace.names}
         for trace in ready:
             del self._traces[trace.spans[0].trace_id]
             self.count -= len(trace.spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -42,12 +43,9 @@ def list_journals(folder: Path) -> list[JournalFile]:
 
 
 def list_provisional(folder: Path) -> list[JournalFile]:
-    """What is said of spans whose trace has not arrived whole. Such a file is replaced, never appended to, and never loaded."""
-    found = []
-    for path in sorted(folder.glob("*.provisional")):
-        with suppress(FileNotFoundError):
-            found.append(JournalFile(path, path.stem, path.stat().st_size, finished=True))
-    return found
+    """What is said of spans whose trace has not arrived whole. Such a file is never loaded. It is replaced at any time, by a
+    larger one or by none, so its size is not known before it is read."""
+    return [JournalFile(path, path.stem, sys.maxsize, finished=False) for path in sorted(folder.glob("*.provisional"))]
 
 
 def writing_processes(folder: Path, apart_from: Collection[JournalFile]) -> set[str]:
@@ -75,7 +73,11 @@ def journal_bytes(folder: Path) -> int:
 
 def unread_frames(journal: JournalFile, offset: int, most_bytes: int) -> Iterator[Frame]:
     """The frames from `offset` on, reading no more than `most_bytes` (but always a whole frame)."""
-    with journal.path.open("rb") as file:
+    try:
+        opened = journal.path.open("rb")
+    except FileNotFoundError:
+        return
+    with opened as file:
         file.seek(offset)
         data = file.read(min(journal.size - offset, most_bytes))
         at_end = offset + len(data) >= journal.size

@@ -67,8 +67,9 @@ class JournalWriter:
         """The name of the file that is written to."""
         return f"{self.process.id}.{self._sequence - 1:06d}.journal"
 
-    def append(self, payload: bytes, rows: int = 1) -> bool:
-        """Write newline-terminated JSON rows; true once the operating system has them."""
+    def append(self, payload: bytes, rows: int = 1, *, is_kept: bool = False) -> bool:
+        """Write newline-terminated JSON rows; true once the operating system has them. `is_kept`: the caller still has those
+        that could not be written, so they are not lost."""
         with self._lock:
             try:
                 if self._file < 0:
@@ -83,9 +84,10 @@ class JournalWriter:
                     self._write(payload, rows)
                 self.written += rows
             except OSError as error:
-                self.lost += rows
-                self._lost_unsaid += rows
-                self._complain(error)
+                if not is_kept:
+                    self.lost += rows
+                    self._lost_unsaid += rows
+                self._complain(error, "Spans wait for room." if is_kept else "Spans are lost and counted.")
                 return False
             return True
 
@@ -174,14 +176,10 @@ class JournalWriter:
         if self._settings.fsync:
             os.fdatasync(self._file)
 
-    def _complain(self, error: OSError) -> None:
+    def _complain(self, error: OSError, consequence: str) -> None:
         if not self._complained:
             self._complained = True
-            _log.warning(
-                "turnlog cannot write its journal in %s: %s. Spans are lost and counted.",
-                self._settings.journals,
-                error,
-            )
+            _log.warning("turnlog cannot write its journal in %s: %s. %s", self._settings.journals, error, consequence)
 
     def _process_row(self) -> dict[str, Any]:
         process = self.process

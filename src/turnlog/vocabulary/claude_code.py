@@ -23,19 +23,20 @@ _ARGUMENTS = {"file_path": "file_path", "full_command": "command", "skill_name":
 
 
 def complete(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
-    """`spans` in the order of their starts. Only the span in which a tool ran knows whether it failed, and only the last request of
-    an interaction what was answered: a tool's span may end after the request that heard of it."""
-    kinds = {"interaction": {}, "tool": {}}  # type: dict[str, dict[str, Told]]
+    """Lay over what tools and interactions say what the spans inside them do: whether a tool failed, and what was answered at
+    last, which the last span to end need not be. `spans` are in the order of their starts."""
+    outer: dict[str, Told] = {}
     for span, told in spans:
-        kind, outer = span.attributes.get(_KIND), span.parent_id
-        if span.scope != SCOPE:
-            continue
-        if kind in kinds:
-            kinds[kind][span.span_id] = told
-        elif kind == "tool.execution" and outer in kinds["tool"]:
-            _fail(span.attributes, kinds["tool"][outer])
-        elif kind == "llm_request" and outer in kinds["interaction"]:
-            said = told.content.get(semconv.GEN_AI_OUTPUT_MESSAGES)
+        kind = span.attributes.get(_KIND) if span.scope == SCOPE else None
+        if kind in ("interaction", "tool"):
+            outer[span.span_id] = told
+        elif kind == "tool.execution" and span.parent_id in outer:
+            _fail(span.attributes, outer[span.parent_id])
+        elif kind == "llm_request" and span.parent_id in outer and span.attributes.get("stop_reason") != "tool_use":
+            said = {semconv.GEN_AI_OUTPUT_MESSAGES: told.content.get(semconv.GEN_AI_OUTPUT_MESSAGES)}
+            outer[span.parent_id].content.update(known(said))
+
+
 def _told(span: ReceivedSpan, is_root: bool) -> Told:
     match span.attributes.get(_KIND):
         case "interaction":

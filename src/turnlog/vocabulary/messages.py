@@ -29,11 +29,13 @@ _CALL_BLOCKS = {"tool_call", "tool_call_chunk", "tool_use", "function_call", "in
 
 
 def messages(value: Any) -> list[Message]:
-    """Every message of a list, of its JSON text, or of the one list in a list that LangChain makes of a batch."""
+    """All messages of a list, of its JSON text, or of the one list in a list that LangChain makes of a batch; a text is one."""
     found = parsed(value)
     if isinstance(found, list) and len(found) == 1 and isinstance(found[0], list) and not _is_pair(found[0]):
         found = found[0]
-    return [message(each) for each in found] if isinstance(found, list) else []
+    if isinstance(found, list):
+        return [message(each) for each in found]
+    return [message(value)] if isinstance(value, str) and value else []
 
 
 def message(raw: Any, role: str = "user") -> Message:
@@ -61,9 +63,7 @@ def message(raw: Any, role: str = "user") -> Message:
 def instructions(value: Any) -> list[Part]:
     """A system prompt: a text, or parts."""
     found = parsed(value)
-    if isinstance(found, str):
-        return _text(found)
-    return [part for each in found for part in _known_part(each)] if isinstance(found, list) else []
+    return [part for each in found for part in _known_part(each)] if isinstance(found, list) else _text(value)
 
 
 def is_langchain(value: Any) -> bool:

@@ -9,7 +9,7 @@ from turnlog import semconv
 from turnlog.operation import Messages
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
-from turnlog.vocabulary import claude_code
+from turnlog.vocabulary import around, claude_code
 from turnlog.vocabulary.words import Told
 
 Spoken = tuple[ReceivedSpan, Told]
@@ -22,7 +22,8 @@ _MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value
 def complete(spans: Sequence[Spoken]) -> None:
     """`spans` are one trace's, with what each tells."""
     in_order = sorted(spans, key=lambda each: each[0].start_ns)
-    claude_code.tell_failures(in_order)
+    claude_code.complete(in_order)
+    around.complete(in_order)
     _tell_calls(in_order)
     _tell_inputs(in_order)
 
