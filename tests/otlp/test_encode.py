@@ -74,7 +74,6 @@ def test_json_is_written_as_the_collector_does() -> None:
                             {
                                 "traceId": TRACE,
                                 "spanId": SPAN,
-                                "parentSpanId": "",
                                 "name": "a",
                                 "kind": 3,
                                 "startTimeUnixNano": str(START),

@@ -61,8 +61,8 @@ class Intake:
         self._is_crowded = threading.Event()
         self._worker: threading.Thread | None = None
         self._unsettled = 0
-        # What of each file of the inbox is played and may not be written yet.
-        self._played: Counter[str] = Counter()
+        # Traces that are played and may not be written yet, with the files of the inbox that hold them.
+        self._played: list[tuple[str, Counter[str]]] = []
         self._is_untold = False
 
     @property
@@ -112,17 +112,19 @@ class Intake:
                 ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
             for trace in ready:
                 self._play(trace)
-                self._played.update(trace.files)
+                self._played.append((trace.spans[0].trace_id, trace.files))
                 self._is_untold = True
             if not self._player.flush():
                 if self._inbox is None:
                     raise StoreNotWritable(
                         f"cannot write in {self.journal.directory}. Make room there, then read it all again."
                     )
-            elif self._played and self._inbox is not None:
+            elif self._inbox is None:
+                self._played = []
+            elif self._played:
                 with self._lock:
                     self._inbox.let_go(self._played)
-                self._played.clear()
+                self._played = []
 
     def close(self) -> None:
         self._done.set()
@@ -140,8 +142,9 @@ class Intake:
     def _adopt(self, youngest_ns: int | None = None) -> None:
         if self._inbox is not None and self._provisional is not None:
             with self._lock:
-                for file, spans in self._inbox.adopt(youngest_ns):
-                    self._remember(spans, file)
+                for file, waiting, played in self._inbox.adopt(youngest_ns):
+                    self._remember(waiting, file)
+                    self._see(played)
                     self._provisional.forget(file.partition(".")[0])
 
     def _remember(self, spans: Sequence[ReceivedSpan], file: str) -> None:
@@ -149,6 +152,9 @@ class Intake:
         self._unsettled += len(spans)
         self._is_untold = True
         self._waiting.add(spans, self._now(), file)
+        self._see(spans)
+
+    def _see(self, spans: Sequence[ReceivedSpan]) -> None:
         self._seen.update(dict.fromkeys(span.key for span in spans))
         while len(self._seen) > _MOST_SEEN:
             self._seen.popitem(last=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,29 +43,55 @@ class Inbox:
         self._held[self._writer.current] += len(spans)
         return self._writer.current
 
-    def let_go(self, files: Mapping[str, int]) -> None:
-        """So many spans of each file are in the journal now; a file of which none is left goes."""
-        self._held.subtract(files)
+    def let_go(self, traces: Sequence[tuple[str, Mapping[str, int]]]) -> None:
+        """Of each trace, so many spans of each file are in the journal now. A file of which none is left goes. Beside one that
+        stays it is written down what went: its other half may be in a file that is gone, and a half is not to be derived."""
+        played: dict[str, list[str]] = {}
+        for trace_id, files in traces:
+            self._held.subtract(files)
+            for name, count in files.items():
+                played.setdefault(name, []).append(f"{trace_id} {count}\n")
         if not +self._held:
             self._writer.close()
-        for name in [name for name, held in self._held.items() if held <= 0]:
-            if name != self._writer.current or not +self._held:
-                del self._held[name]
-                (self._settings.journals / name).unlink(missing_ok=True)
+        gone = {name for name, held in self._held.items() if held <= 0 and (name != self._writer.current or not +self._held)}
+        for name in played.keys() - gone:
+            with suppress(OSError), self._beside(name).open("a") as file:
+                file.writelines(played[name])
+        for name in gone:
+            del self._held[name]
+            (self._settings.journals / name).unlink(missing_ok=True)
+            self._beside(name).unlink(missing_ok=True)
 
-    def adopt(self, youngest_ns: int | None = None) -> Iterator[tuple[str, list[ReceivedSpan]]]:
-        """What dead receivers left, file by file; of those that were not written to since `youngest_ns`, if that is given."""
+    def adopt(self, youngest_ns: int | None = None) -> Iterator[tuple[str, list[ReceivedSpan], list[ReceivedSpan]]]:
+        """What dead receivers left, file by file: what is still to be played, and what was. Of those that were not written to
+        since `youngest_ns`, if that is given."""
         for journal in list_journals(self._settings.journals):
             name = journal.path.name
             if journal.finished and name not in self._held and _is_old(journal.path, youngest_ns):
-                spans = list(_spans_in(journal))
-                self._held[name] += len(spans)
-                yield name, spans
-                if not spans:
-                    self.let_go({})
+                waiting, played = _parted(_spans_in(journal), self._beside(name))
+                self._held[name] += len(waiting)
+                yield name, waiting, played
+                if not waiting:
+                    self.let_go(())
+
+    def _beside(self, name: str) -> Path:
+        return (self._settings.journals / name).with_suffix(".played")
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _parted(spans: Iterable[ReceivedSpan], beside: Path) -> tuple[list[ReceivedSpan], list[ReceivedSpan]]:
+    left: Counter[str] = Counter()
+    with suppress(FileNotFoundError):
+        for line in beside.read_text().splitlines():
+            trace_id, _, count = line.partition(" ")
+            left[trace_id] += int(count)
+    waiting, played = [], []
+    for span in spans:
+        (played if left[span.trace_id] > 0 else waiting).append(span)
+        left[span.trace_id] -= 1
+    return waiting, played
 
 
 def _is_old(path: Path, youngest_ns: int | None) -> bool:

@@ -66,7 +66,7 @@ def _json_span(span: ReceivedSpan) -> dict[str, Any]:
     written: dict[str, Any] = {
         "traceId": span.trace_id,
         "spanId": span.span_id,
-        "parentSpanId": span.parent_id,
+        **({"parentSpanId": span.parent_id} if span.parent_id else {}),
         "name": span.name,
         "kind": _KINDS[span.kind],
         "startTimeUnixNano": str(span.start_ns),
