@@ -8,6 +8,7 @@ from typing import Any
 from turnlog import semconv
 from turnlog.semconv import GenAiOperation
 
+MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 OPENINFERENCE_KIND = "openinference.span.kind"
 TRACELOOP_KIND = "traceloop.span.kind"
 _OPENINFERENCE = {

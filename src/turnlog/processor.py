@@ -25,6 +25,7 @@ from turnlog.derive import Commit, derive, input_of_tool
 from turnlog.derive.files import Observed
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
 from turnlog.derive.sight import Ask, Match, Sight
+from turnlog.foreign import MODEL_CALLS
 from turnlog.identity import Identity, Sessions, Turn
 from turnlog.journal.record import blob_rows, span_row
 from turnlog.observe import Observer
@@ -42,7 +43,6 @@ _processors: weakref.WeakSet[SessionProcessor] = weakref.WeakSet()
 _OPENERS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
 # Said of what a turn has left, at most in it.
 _AFTER_TURNS = {CommitKind.LIFECYCLE.value, CommitKind.STATE.value}
-_MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _ON_SPANS = (
     semconv.GEN_AI_INPUT_MESSAGES,
     semconv.GEN_AI_OUTPUT_MESSAGES,
@@ -191,7 +191,7 @@ class SessionProcessor(SpanProcessor):
         attributes: Mapping[str, Any] = {} if aside else known
         operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
         takes_part = operation is not None or semconv.COMMIT_KIND in attributes
-        calls_model = operation in _MODEL_CALLS
+        calls_model = operation in MODEL_CALLS
         # A call that only compacts what was said brings no input.
         fresh_input = operation in _OPENERS or (
             calls_model
@@ -386,7 +386,7 @@ class SessionProcessor(SpanProcessor):
 
     def _seen(self, running: Running, attributes: Mapping[str, Any]) -> Identity | None:
         """Where the model call was recorded while it ran, of which a span tells afterwards, as from a library's log."""
-        is_late = running.sight is None and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
+        is_late = running.sight is None and attributes.get(semconv.GEN_AI_OPERATION_NAME) in MODEL_CALLS
         return self._responses.get(str(attributes.get(semconv.GEN_AI_RESPONSE_ID))) if is_late else None
 
     def _leave(self, span: Span, running: Running, sight: Sight) -> None:
@@ -453,7 +453,7 @@ def _call_of(attributes: Mapping[str, Any]) -> str:
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation == GenAiOperation.EXECUTE_TOOL:
         return f"{operation} {attributes.get(semconv.GEN_AI_TOOL_NAME)}"
-    return GenAiOperation.CHAT.value if operation in _MODEL_CALLS else ""
+    return GenAiOperation.CHAT.value if operation in MODEL_CALLS else ""
 
 
 def _stamp(session: str, turn: Turn | None) -> dict[str, Any]:

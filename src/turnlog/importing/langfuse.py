@@ -18,6 +18,7 @@ from turnlog.importing.values import made_id, nanoseconds, span_id, trace_id
 from turnlog.instrument.openai_messages import chat_message
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
+from turnlog.vocabulary.words import parsed
 
 Json = Mapping[str, Any]
 _OPERATIONS = {
@@ -102,7 +103,7 @@ def _observation(seen: Json, session: str) -> ReceivedSpan:
 
 
 def _words(operation: GenAiOperation, name: str, seen: Json) -> dict[str, Any]:
-    given, answer = _parsed(seen.get("input")), _parsed(seen.get("output"))
+    given, answer = parsed(seen.get("input")), parsed(seen.get("output"))
     if operation is GenAiOperation.EXECUTE_TOOL:
         return {
             semconv.GEN_AI_TOOL_NAME: name,
@@ -116,7 +117,7 @@ def _words(operation: GenAiOperation, name: str, seen: Json) -> dict[str, Any]:
     if operation is GenAiOperation.INVOKE_AGENT:
         return {semconv.GEN_AI_AGENT_NAME: name, **words}
     model = seen.get("model") or _get(seen, "providedModelName")
-    usage = _parsed(_get(seen, "usageDetails")) or _parsed(seen.get("usage")) or {}
+    usage = parsed(_get(seen, "usageDetails")) or parsed(seen.get("usage")) or {}
     return {
         semconv.GEN_AI_REQUEST_MODEL: model,
         semconv.GEN_AI_RESPONSE_MODEL: model,
@@ -148,16 +149,6 @@ def _is_message(value: Any) -> bool:
 def _count(usage: Any, names: tuple[str, ...]) -> int | None:
     counts = (usage.get(name) for name in names) if isinstance(usage, Mapping) else ()
     return next((int(count) for count in counts if count is not None), None)
-
-
-def _parsed(value: Any) -> Any:
-    """The blob storage has values as JSON text."""
-    if isinstance(value, str) and value[:1] in ("{", "[", '"'):
-        try:
-            return orjson.loads(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _get(value: Json, camel: str) -> Any:

@@ -21,7 +21,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, TracerProvider, get_current_span
 
 from turnlog import semconv
-from turnlog.foreign import OPENINFERENCE_KIND, is_instrumentation, operation_of
+from turnlog.foreign import MODEL_CALLS, OPENINFERENCE_KIND, is_instrumentation, operation_of
 from turnlog.instrument.adopted import Adopted, Expected, adopted
 from turnlog.instrument.late import end, end_late
 from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, innermost, unwrapped
@@ -33,7 +33,6 @@ _log = logging.getLogger("turnlog")
 _OWNER = otel.create_key("turnlog-owner")
 _TOOL = otel.create_key("turnlog-tool")
 _SUPPRESSED = (otel._SUPPRESS_INSTRUMENTATION_KEY, "suppress_instrumentation")
-_MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _TOOL_CALLS = {GenAiOperation.EXECUTE_TOOL.value}
 _LENT = (semconv.SERVER_ADDRESS, semconv.SERVER_PORT)
 
@@ -161,12 +160,12 @@ def learn(operation: Operation, facts: Facts) -> None:
 
 
 def is_model_call(attributes: dict[str, Any]) -> bool:
-    return attributes.get(semconv.GEN_AI_OPERATION_NAME) in _MODEL_CALLS
+    return attributes.get(semconv.GEN_AI_OPERATION_NAME) in MODEL_CALLS
 
 
 def owner() -> Operation | None:
     """The model call inside which this code runs, if turnlog records it already."""
-    return _inside(_OWNER, _MODEL_CALLS)
+    return _inside(_OWNER, MODEL_CALLS)
 
 
 def running_tool() -> Operation | None:
@@ -191,7 +190,7 @@ def context_of(operation: Operation, name: str) -> Context:
     context = otel.get_current() if isinstance(operation, Expected) else in_context(operation.span)
     if name == GenAiOperation.EXECUTE_TOOL:
         return otel.set_value(_TOOL, operation, context)
-    return otel.set_value(_OWNER, operation, context) if name in _MODEL_CALLS else context
+    return otel.set_value(_OWNER, operation, context) if name in MODEL_CALLS else context
 
 
 class Frame:
@@ -392,7 +391,7 @@ def _standing_for(start: Start, scopes: tuple[str, ...]) -> Adopted | None:
 
 def _is_same(span: Any, wanted: str) -> bool:
     found = operation_of(attributes_of(span))
-    return found == wanted or (found in _MODEL_CALLS and wanted in _MODEL_CALLS)
+    return found == wanted or (found in MODEL_CALLS and wanted in MODEL_CALLS)
 
 
 def _may_be(span: Any, wanted: str) -> bool:

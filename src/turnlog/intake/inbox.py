@@ -86,8 +86,9 @@ def _parted(spans: Iterable[ReceivedSpan], beside: Path) -> tuple[list[ReceivedS
     with suppress(FileNotFoundError):
         for line in beside.read_text().splitlines():
             trace_id, _, count = line.partition(" ")
-            left[trace_id] += int(count)
-    waiting, played = [], []
+            left[trace_id] += int(count) if count.isdecimal() else 0
+    waiting: list[ReceivedSpan] = []
+    played: list[ReceivedSpan] = []
     for span in spans:
         (played if left[span.trace_id] > 0 else waiting).append(span)
         left[span.trace_id] -= 1

@@ -16,9 +16,10 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from turnlog import semconv
 from turnlog.content import ContentPolicy
 from turnlog.derive.files import Observed
+from turnlog.foreign import MODEL_CALLS
 from turnlog.identity import Identity, Turn
 from turnlog.intake.sender import Ids, SenderSessions, origin_of, process_row
-from turnlog.intake.trace import MODEL_CALLS, Piece, is_agents, pieces_of, steps
+from turnlog.intake.trace import Piece, is_agents, pieces_of, steps
 from turnlog.journal.record import span_row
 from turnlog.journal.writer import loss_row
 from turnlog.operation import lent

@@ -11,12 +11,12 @@ from typing import Any
 
 from turnlog import semconv
 from turnlog.derive.messages import as_messages, calls_of, split_results
+from turnlog.foreign import MODEL_CALLS
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
 from turnlog.vocabulary import Told
 from turnlog.vocabulary.together import complete
 
-MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 _TOOL = GenAiOperation.EXECUTE_TOOL.value
 # Of a history that every call repeats, what came last is what it waited for.
 _LATEST = 16

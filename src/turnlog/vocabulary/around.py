@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnlog import semconv
+from turnlog.foreign import MODEL_CALLS
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
 from turnlog.vocabulary.words import Told
 
 _TOOL = GenAiOperation.EXECUTE_TOOL.value
-_MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 
 
 def complete(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
@@ -26,7 +26,7 @@ def _name_agents(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
         own = told.attributes.get(semconv.GEN_AI_AGENT_NAME) or span.attributes.get(semconv.GEN_AI_AGENT_NAME)
         agent = str(own or agents.get(span.parent_id, ""))
         agents[span.span_id] = agent
-        if agent and not own and told.attributes.get(semconv.GEN_AI_OPERATION_NAME) in {_TOOL, *_MODEL_CALLS}:
+        if agent and not own and told.attributes.get(semconv.GEN_AI_OPERATION_NAME) in {_TOOL, *MODEL_CALLS}:
             told.attributes[semconv.GEN_AI_AGENT_NAME] = agent
 
 
@@ -35,7 +35,7 @@ def _name_arguments(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
     asked: list[Mapping[str, Any]] = []
     for span, told in spans:
         operation = told.attributes.get(semconv.GEN_AI_OPERATION_NAME)
-        if operation in _MODEL_CALLS:
+        if operation in MODEL_CALLS:
             said = told.content.get(semconv.GEN_AI_OUTPUT_MESSAGES, ())
             asked += [part for message in said for part in message["parts"] if part.get("type") == "tool_call"]
         given = told.content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS)

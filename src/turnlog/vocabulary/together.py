@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnlog import semconv
+from turnlog.foreign import MODEL_CALLS
 from turnlog.operation import Messages
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
@@ -16,7 +17,6 @@ Spoken = tuple[ReceivedSpan, Told]
 
 _AGENTS = {GenAiOperation.INVOKE_AGENT.value, GenAiOperation.INVOKE_WORKFLOW.value}
 _NAMES = (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID)
-_MODEL_CALLS = {GenAiOperation.CHAT.value, GenAiOperation.GENERATE_CONTENT.value, GenAiOperation.TEXT_COMPLETION.value}
 
 
 def complete(spans: Sequence[Spoken]) -> None:
@@ -33,7 +33,7 @@ def _tell_calls(spans: Sequence[Spoken]) -> None:
     latest: dict[str, Told] = {}
     for span, told in spans:
         operation = told.attributes.get(semconv.GEN_AI_OPERATION_NAME)
-        if operation in _MODEL_CALLS:
+        if operation in MODEL_CALLS:
             latest.pop(span.parent_id, None)
             if span.parent_id and span.status != "error" and _is_silent(span, told):
                 latest[span.parent_id] = told
@@ -64,7 +64,7 @@ def _tell_inputs(spans: Sequence[Spoken]) -> None:
     heard: set[str] = set()
     for span, told in spans:
         given = told.content.get(semconv.GEN_AI_INPUT_MESSAGES)
-        if told.attributes.get(semconv.GEN_AI_OPERATION_NAME) not in _MODEL_CALLS or not given or given[-1]["role"] != "user":
+        if told.attributes.get(semconv.GEN_AI_OPERATION_NAME) not in MODEL_CALLS or not given or given[-1]["role"] != "user":
             continue
         inner = span
         while inner.parent_id in by_id and inner.parent_id not in heard:
