@@ -229,7 +229,8 @@ class Mlflow(Server):
         return [str(python), "-m", "mlflow", "server", *at, "--backend-store-uri", store, "--default-artifact-root", artifacts]
 
     def environment(self) -> dict[str, str]:
-        return {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+        # Its job runners take no part in receiving, and three times the memory of what does.
+        return {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 
     def count(self) -> int:
         """Its API lists traces. A request's spans are written before it is answered, so a trace that is there is whole."""

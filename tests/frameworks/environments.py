@@ -31,7 +31,7 @@ TOGETHER = (
 )
 GENERAL = ("beside", "beside_agents", "conformance", "counted_once", "framework_examples")
 # Tests of what others record, by the extra that brings those others.
-OF_OTHERS: dict[str, tuple[str, ...]] = {"beside-test": ("peers",)}
+OF_OTHERS: dict[str, tuple[str, ...]] = {"beside-test": ("vocabulary/test_peers.py", "paths/test_paths.py")}
 # What the README's test command installs already.
 IN_THE_MAIN_ONE = ("openai", "anthropic", "langchain")
 # What a framework's tests need beside its extra.
@@ -99,7 +99,7 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
         tests.append(ROOT / "tests" / "vocabulary" / "test_natives.py")
         tests.append(ROOT / "tests" / "importing" / "test_beside_claude_code.py")
     others = dict.fromkeys(other for name in group for other in OF_OTHERS.get(name, ()))
-    tests += [ROOT / "tests" / "vocabulary" / f"test_{name}.py" for name in others]
+    tests += [ROOT / "tests" / other for other in others]
     printed = ""
     for command in (
         [*install, *beside, "-e", f"{ROOT}[bare-test,{','.join(group)}]"],
