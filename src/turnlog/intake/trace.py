@@ -39,9 +39,7 @@ class Piece:
 
     @property
     def has_state(self) -> bool:
-        """Whether its own process has derived it already."""
-        attributes = self.span.attributes
-        return semconv.TURN_ID in attributes or (semconv.COMMIT_KIND in attributes and semconv.SESSION_ID in attributes)
+        return has_state(self.span)
 
     @property
     def operation(self) -> str:
@@ -58,6 +56,12 @@ class Piece:
     def content(self, key: str) -> Any:
         found = self.told.content.get(key)
         return self.get(key) if found is None else found
+
+
+def has_state(span: ReceivedSpan) -> bool:
+    """Whether its own process has derived it already."""
+    attributes = span.attributes
+    return semconv.TURN_ID in attributes or (semconv.COMMIT_KIND in attributes and semconv.SESSION_ID in attributes)
 
 
 def is_agents(pieces: Iterable[Piece]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from turnlog import semconv
 from turnlog.intake.sender import origin_of
+from turnlog.intake.trace import has_state
 from turnlog.received import ReceivedSpan
 
 _NAMES = (semconv.SESSION_ID, semconv.GEN_AI_CONVERSATION_ID)
@@ -22,12 +23,15 @@ class Trace:
     sender: str = ""
     names: set[str] = field(default_factory=set)
     begins_ns: int = 0
+    # Whether the senders' own processes have derived all of it: then its order does not matter any more.
+    is_derived: bool = True
     last_arrival: float = 0.0
 
     def add(self, span: ReceivedSpan, file: str, now: float) -> None:
         if not self.spans:
             self.sender, self.begins_ns = origin_of(span.resource), span.start_ns
         self.begins_ns = min(self.begins_ns, span.start_ns)
+        self.is_derived = self.is_derived and has_state(span)
         self.spans.append(span)
         self.ids.add(span.span_id)
         self.names.update(str(name) for key in _NAMES if (name := span.attributes.get(key)))
@@ -74,9 +78,10 @@ class Waiting:
         blocked: set[str] = set()
         for trace in self.all():
             quiet_for = now - trace.last_arrival
-            is_due = quiet_for >= self._give_up or (quiet_for >= self._quiet and trace.is_whole(self._is_known))
+            is_whole = quiet_for >= self._quiet and trace.is_whole(self._is_known)
+            is_due = trace.is_derived or is_whole or quiet_for >= self._give_up
             follows = trace.names or {trace.sender}
-            if everything or at_least > 0 or (is_due and not follows & blocked):
+            if everything or at_least > 0 or (is_due and (trace.is_derived or not follows & blocked)):
                 ready.append(trace)
                 at_least -= len(trace.spans)
             else:
