@@ -266,7 +266,7 @@ def test_a_batch_that_is_too_large_goes_in_parts(endpoint: Receiving) -> None:
         (Reply(400, {}, Status(message="not OTLP").SerializeToString()), "400 Bad Request not OTLP"),
         (
             Reply(401, {"content-type": "application/json; charset=utf-8"}, b'{"code":16,"message":"a token, please"}'),
-            "401 Unauthorized a token, please",
+            '401 Unauthorized a token, please. Give the token with --header "Authorization: Bearer TOKEN"',
         ),
         (Reply(404, {"content-type": "text/plain"}, b"404 page not found\n"), "404 Not Found 404 page not found"),
         (Reply(500, {"content-type": "text/html"}, b"<html>"), "500 Internal Server Error"),

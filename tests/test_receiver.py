@@ -33,6 +33,7 @@ from turnlog.otlp import JSON, PROTOBUF
 from turnlog.receiver import Receiver, guard_for
 from turnlog.receiver import server as serving
 from turnlog.receiver.guard import NeedsToken
+from turnlog.receiver.refusal import Refusal
 from turnlog.settings import Settings
 from turnlog.store.loader import load
 
@@ -420,7 +421,7 @@ def test_a_poor_token_is_refused(token: str) -> None:
         ("::1", "[::1]", True),
         ("192.168.1.5", "192.168.1.5:4338", True),
         ("fd00::5", "[fd00::5]:4338", True),
-        ("0.0.0.0", "0.0.0.0:4338", False),
+        ("0.0.0.0", socket.gethostname(), True),
         ("0.0.0.0", "192.168.1.5:4338", False),
         ("127.0.0.1", "::1", False),
         ("127.0.0.1", "localhost.evil.example", False),
@@ -437,6 +438,14 @@ def test_a_server_goes_by_the_names_it_was_given(bound: str, host: str, allowed:
         assert f"--allow-host {host.partition(':')[0] if host.count(':') == 1 else ''}" in str(error)
     else:
         assert allowed
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0:4338", "[::]:4338"])
+def test_who_sends_to_every_address_is_told_a_name(host: str) -> None:
+    headers = Message()
+    headers["Host"] = host
+    with pytest.raises(Refusal, match=r"Send to turnlog\.example, or start it with --allow-host and the name"):
+        guard_for("0.0.0.0", TOKEN, ["turnlog.example:4338"]).check_source(headers)
 
 
 def test_a_slow_body_is_not_waited_for(receiver: Receiver, kept: Kept) -> None:
@@ -490,6 +499,18 @@ def test_a_sender_that_speaks_grpc_is_told_in_our_log(receiver: Receiver, kept: 
     said = [record.getMessage() for record in caplog.records if record.name == "turnlog"]
     assert said == ["turnlog: a sender speaks gRPC. It needs OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"]
     assert kept.spans == []
+
+
+def test_each_kind_of_refusal_is_told_once_in_our_log(guarded: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        send(guarded, body_of("it"), Host="evil\x1b[2J.example")
+        send(guarded, body_of("it"))
+        send(guarded, body_of("it"), "text/plain", Authorization=f"Bearer {TOKEN}")
+        send(guarded, flood(), Authorization=f"Bearer {TOKEN}")
+    said = [record.getMessage().partition(": a request was refused with ")[2] for record in caplog.records]
+    assert [line.partition(": ")[0] for line in said] == ["403", "401", "415", "413"]
+    assert said[0].endswith("If it should, start it with --allow-host evil?[2j.example")
+    assert said[2].endswith("Senders need OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf")
 
 
 TWO_LENGTHS = b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -10,7 +10,8 @@ import functools
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,6 +20,7 @@ from turnlog.settings import Capture, Settings
 from turnlog.trusted import Trust
 
 SUMMARY_LIMIT = 240
+_SHORT = 20
 BLOB_LIMIT = 4 * 1024 * 1024
 KEY_LIMIT = 1024
 # A summary needs the head of a text only. A secret that the window cuts is recognised by its first characters; what the
@@ -201,6 +203,16 @@ def _head(text: str, size: int) -> str:
         return text
     head = text[:size]
     return head if head[-1].isspace() else head[: -len(head[-_CUT_WORD:].split()[-1])]
+
+
+def without_secrets(value: Any, longest: int = sys.maxsize) -> Any:
+    """A value with the secrets in its texts redacted, however deep they are; texts above `longest` are left as they are, for
+    whoever cuts them before they are written. A short text holds no secret worth the time."""
+    if isinstance(value, str):
+        return redact(value) if _SHORT <= len(value) <= longest else value
+    if isinstance(value, Mapping):
+        return {str(key): without_secrets(item, longest) for key, item in value.items()}
+    return [without_secrets(item, longest) for item in value] if isinstance(value, list | tuple) else value
 
 
 def redact(text: str) -> str:

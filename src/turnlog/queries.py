@@ -21,7 +21,10 @@ from turnlog.store import Store
 from turnlog.store.loader import LoadReport, load
 from turnlog.store.reading import Reading
 
-NOTHING_YET = "no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py"
+NOTHING_YET = (
+    "no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py, "
+    "turnlog import FILE, turnlog serve"
+)
 _MOST_TELLING = ["fact", "decision", "pending", "file", "source", "tool", "result", "message"]
 Row = TypeVar("Row", bound=tuple[Any, ...])
 Database = Reading

@@ -18,7 +18,7 @@ from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from turnlog import transitions
@@ -47,9 +47,10 @@ class Runtime:
         self.own_provider: TracerProvider | None = None
         self._loader: BackgroundLoader | None = None
 
-    @property
-    def is_attached(self) -> bool:
-        return bool(self.providers)
+    def has_seen(self, span: ReadableSpan) -> bool:
+        """Whether a span came to the processor, and so is in the journal."""
+        context = span.get_span_context()
+        return context is not None and self.processor.has_seen(context.span_id)
 
     def attach(self, provider: trace.TracerProvider) -> None:
         if isinstance(provider, TracerProvider) and provider not in self.providers:

@@ -1,12 +1,17 @@
 """Every setting in one frozen value. This is the only module that reads the environment."""
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import unquote
 
 _TRUE = {"1", "true", "yes", "on"}
+# So many seconds after the last of it came, nobody waits for the rest of a trace.
+ORPHANED_AFTER = 3600.0
 _FALSE = {"", "0", "false", "no", "off"}
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class Capture(StrEnum):
@@ -43,6 +48,7 @@ class Settings:
     distrust: tuple[str, ...] = ()
     exporters: tuple[str, ...] = ()
     exports_here: bool = False
+    otlp_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     problems: tuple[str, ...] = ()
 
     @property
@@ -94,6 +100,7 @@ def read_settings() -> Settings:
         distrust=_names("TURNLOG_DISTRUST"),
         exporters=_exporters(),
         exports_here="turnlog" in env.get("OTEL_TRACES_EXPORTER", "").replace(" ", "").split(","),
+        otlp_headers=_otlp_headers(problems),
         problems=tuple(problems),
     )
 
@@ -106,6 +113,20 @@ def _exporters() -> tuple[str, ...]:
     protocol = env.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or env.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "grpc"
     otlp = "otlp_proto_http" if protocol.startswith("http") else "otlp_proto_grpc"
     return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none", "turnlog"))
+
+
+def _otlp_headers(problems: list[str]) -> tuple[tuple[str, str], ...]:
+    """`name=value,name=value`, the values as in a URL. They may be secret: no problem repeats them."""
+    traces, all_signals = "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"
+    variable = traces if os.environ.get(traces) else all_signals
+    found = []
+    for part in _names(variable):
+        name, equals, value = (unquote(piece).strip() for piece in part.partition("="))
+        if equals and _HEADER_NAME.fullmatch(name) and value.isascii() and value.isprintable():
+            found.append((name.lower(), value))
+        else:
+            problems.append(f"a part of {variable} is no header like name=value: left out")
+    return tuple(found)
 
 
 def _names(variable: str) -> tuple[str, ...]:

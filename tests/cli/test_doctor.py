@@ -16,6 +16,7 @@ from cli.history import Turnlog, record_history
 from recording import Recording
 from turnlog.cli.doctor import Report
 from turnlog.instrument import FRAMEWORKS
+from turnlog.receiver import guard_for, receiving
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.loader import load
@@ -47,6 +48,13 @@ def test_a_look_creates_nothing(settings: Settings, turnlog: Turnlog) -> None:
     assert f"database   {settings.database}  (not there yet)" in out
     assert "holds      0 sessions, 0 spans, 0 commits, 0 failures" in out
     assert not settings.directory.exists()
+
+
+def test_who_serves_the_store_is_named(recorded: Settings, turnlog: Turnlog) -> None:
+    with receiving(recorded, guard_for("127.0.0.1"), "127.0.0.1", 0) as receiver:
+        assert f"  serve      process {os.getpid()} on {receiver.url}\n" in turnlog("doctor").out
+        assert json.loads(turnlog("doctor", "--json").out)["served_by"] == f"process {os.getpid()} on {receiver.url}"
+    assert json.loads(turnlog("doctor", "--json").out)["served_by"] == ""
 
 
 def test_what_is_not_loaded_yet_is_counted_and_left(recording: Recording, settings: Settings, turnlog: Turnlog) -> None:

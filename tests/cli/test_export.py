@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC
@@ -15,12 +16,12 @@ import pytest
 from cli.history import Turnlog, start_call
 from cli.terminal import Terminal
 from endpoint import Endpoint, Reply, partly, serving
-from programs import run
+from programs import environment, run
 from recording import Recording, assistant, user
 from turnlog import otlp, queries
 from turnlog.received import ReceivedSpan
 from turnlog.receiver import guard_for, receiving
-from turnlog.settings import Settings
+from turnlog.settings import Settings, read_settings
 
 
 @pytest.fixture
@@ -60,7 +61,13 @@ def test_sessions_and_times_choose(recorded: Settings, turnlog: Turnlog, tmp_pat
         assert turnlog("export", *words, "-o", str(out)).code == 0
         return sessions_of(decoded(out))
 
-    assert exported("--all") == exported("--since", "1h") == exported("demo", "demo-o") == {"demo", "demo-old"}
+    assert (
+        exported("--all")
+        == exported("--since", "1h")
+        == exported("--since", "60m")
+        == exported("demo", "demo-o")
+        == {"demo", "demo-old"}
+    )
     assert exported("demo-old") == {"demo-old"}
     assert exported("--since", "2020-01-01", "--until", "2020-02-01T10:00Z") == set()
     with queries.reading(recorded) as db:
@@ -138,6 +145,57 @@ def test_an_export_that_stops_says_how_to_go_on(recorded: Settings, turnlog: Tur
     assert turnlog(*shlex.split(command)[1:]).out == f"12 spans of 1 session sent to {endpoint.url}/v1/traces\n"
 
 
+def test_how_to_go_on_keeps_the_options_and_no_secret(recorded: Settings, turnlog: Turnlog, endpoint: Endpoint) -> None:
+    endpoint.replies = [Reply(400)]
+    words = ("--to", endpoint.url, "--header", "Authorization: Bearer secret", "--patience", "7.5", "--json")
+    said, command = turnlog("export", *words).err.rstrip("\n").split(" The rest, with --header again: ")
+    assert "secret" not in said + command
+    assert command.endswith(f" --to {endpoint.url} --patience 7.5 --json")
+
+
+def test_headers_come_from_opentelemetrys_variables_too(
+    recorded: Settings, turnlog: Turnlog, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20t:1, X-Tenant = a")
+    assert turnlog("export", "--to", endpoint.url, "--header", "x-tenant: b").code == 0
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "authorization=Bearer%20t:2,x-bad=a%0Ab,nothing")
+    assert turnlog("export", "--to", endpoint.url).code == 0
+    sent = [{name: asked.headers.get(name) for name in ("authorization", "x-tenant", "x-bad")} for asked in endpoint.asked]
+    assert sent == [
+        {"authorization": "Bearer t:1", "x-tenant": "b", "x-bad": None},
+        {"authorization": "Bearer t:2", "x-tenant": None, "x-bad": None},
+    ]
+    left_out = "a part of OTEL_EXPORTER_OTLP_TRACES_HEADERS is no header like name=value: left out"
+    assert read_settings().problems == (left_out, left_out)
+
+
+def test_a_turnlog_that_asks_for_a_token_is_sent_one(
+    recorded: Settings, elsewhere: Settings, turnlog: Turnlog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "a-token-of-24-characters"
+    with receiving(elsewhere, guard_for("127.0.0.1", token), "127.0.0.1", 0) as receiver:
+        refused = turnlog("export", "--to", receiver.url)
+        assert refused.code == 1
+        assert 'Give the token with --header "Authorization: Bearer TOKEN". 0 of 12 spans went out.' in refused.err
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{token}")
+        assert turnlog("export", "--to", receiver.url).code == 0
+
+
+def test_an_output_without_room_is_one_line(recorded: Settings) -> None:
+    for words in (("export",), ("log",)):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "turnlog", *words],
+                env=environment(recorded.directory),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        said = "turnlog: there is no room left to write to: make some, or write elsewhere\n"
+        assert (done.returncode, done.stderr) == (1, said)
+
+
 def test_progress_is_shown_on_a_terminal_and_gone_in_the_end(recorded: Settings, endpoint: Endpoint) -> None:
     endpoint.replies = [Reply(503, {"retry-after": "0.1"})]
     with Terminal("export", "--to", endpoint.url, settings=recorded) as terminal:
@@ -160,7 +218,8 @@ def test_progress_is_shown_on_a_terminal_and_gone_in_the_end(recorded: Settings,
         (["--to", "http://h", "-o", "x"], "not allowed with argument"),
         (["--to", "http://h", "--format", "parquet"], "--to sends OTLP"),
         (["--patience", "3"], "belong to --to URL"),
-        (["--since", "yesterday"], "'yesterday' is not a time like 2026-11-01, 2026-11-01T09:30, 12h or 30d"),
+        (["--since", "yesterday"], "'yesterday' is not a time like 2026-11-01, 2026-11-01T09:30, 45m, 12h or 30d"),
+        (["--since", "1h", "--until", "2h"], "--until is before --since: nothing is in between"),
         (["--all", "demo"], "name no session and no time with it"),
         (["--format", "parquet"], "name a folder with -o"),
         (["--json"], "name a file with -o"),
@@ -180,7 +239,12 @@ def test_a_session_or_a_file_that_cannot_be_is_one_line(recorded: Settings, turn
     )
     said = f"turnlog: there is no folder {tmp_path / 'missing'} to write out in\n"
     assert turnlog("export", "-o", str(tmp_path / "missing" / "out")) == (1, "", said)
-    assert turnlog("export", "-o", str(tmp_path)).err == f"turnlog: Is a directory: {tmp_path}\n"
+    said = f"turnlog: {tmp_path} is a folder: name a file in it, or let it take Parquet files with --format parquet.\n"
+    assert turnlog("export", "-o", str(tmp_path)) == (1, "", said)
+    said = "turnlog: /dev/null is no folder, and Parquet is several files: name a folder with -o.\n"
+    assert turnlog("export", "--format", "parquet", "-o", "/dev/null") == (1, "", said)
+    said = "turnlog: there is no room left to write to: make some, or write elsewhere\n"
+    assert turnlog("export", "-o", "/dev/full") == (1, "", said)
     assert turnlog("export", "-o", "/dev/null").out == "12 spans of 1 session written to /dev/null\n"
     assert not Path("/dev/null").is_file()
 
@@ -238,4 +302,4 @@ def test_what_is_sent_to_another_turnlog_tells_the_same_and_twice_is_once(
 
 def test_an_empty_store_says_so(empty_store: Settings, turnlog: Turnlog, tmp_path: Path) -> None:
     assert turnlog("export", "-o", str(tmp_path / "out")).err == f"turnlog: {queries.NOTHING_YET}\n"
-    assert turnlog("export", "--all", "-o", str(tmp_path / "out")).out.startswith("0 spans of 0 sessions")
+    assert turnlog("export", "--all", "-o", str(tmp_path / "out")) == (1, "", f"turnlog: {queries.NOTHING_YET}\n")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 
 from cli.history import Turnlog, plain, record_history, start_call
+from cli.terminal import Terminal
 from recording import Recording, assistant, user
 from turnlog import queries, semconv
 from turnlog.settings import Capture, Settings
@@ -36,6 +38,31 @@ def test_sessions_lists_the_newest_first(recorded: Settings, turnlog: Turnlog) -
         "demo-old  idle  greeter  DAY TIME  DAY TIME  1  1  0  0 in, 0 out",
     ]
     assert len(turnlog("sessions", "-n", "1").out.splitlines()) == 2
+
+
+def test_on_a_narrow_terminal_ids_and_times_make_room_for_the_numbers(recording: Recording, settings: Settings) -> None:
+    ids = [
+        "0b6f3a52-6a1c-4c0e-9d55-52c4e7f0a001",
+        "0b6f3a52-7bff-4d0e-8a21-07c1d2f0a002",
+        "e1f0c9aa-0d4b-4a7e-8f39-1f9a5c30a003",
+    ]
+    for conversation in ids:
+        with recording.agent("look", conversation=conversation):
+            recording.chat([user("look")], [assistant("seen")])
+
+    def shown(columns: int, *words: str) -> list[list[str]]:
+        with Terminal("sessions", *words, settings=settings, columns=columns, NO_COLOR="1") as terminal:
+            return [re.split("  +", line) for line in terminal.all().splitlines()]
+
+    whole = ["SESSION", "STATUS", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"]
+    beginnings = ["e1f0c9aa", "0b6f3a52-7", "0b6f3a52-6"]
+    assert [row[0] for row in shown(200)] == ["SESSION", *reversed(ids)]
+    assert shown(120)[0] == whole
+    assert shown(100)[0] == [title for title in whole if title != "STARTED"]
+    assert shown(80)[0] == [title for title in whole if title not in ("STARTED", "LAST ACTIVE")]
+    assert [row[0] for row in shown(80)[1:]] == beginnings
+    assert [row[0] for row in shown(80, "-n", "2")[1:]] == beginnings[:2]
+    assert all(row[-1].endswith(" out") for row in shown(120)[1:] + shown(80)[1:])
 
 
 def test_no_sessions_is_a_value_with_the_hint_that_log_gives(turnlog: Turnlog) -> None:

@@ -109,7 +109,8 @@ def test_without_a_session_there_is_a_hint_and_exit_1(turnlog: Turnlog, command:
     assert turnlog(command) == (
         1,
         "",
-        "turnlog: no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py\n",
+        "turnlog: no session has been recorded yet. Try: turnlog demo, or: turnlog run python your_agent.py, "
+        "turnlog import FILE, turnlog serve\n",
     )
 
 

@@ -87,6 +87,7 @@ def test_what_was_sent_is_in_the_log_when_it_has_stopped(tmp_path: Path, number:
             "refused": 0,
             "metrics": 0,
             "logs": 0,
+            "left": 0,
             "repeated": 0,
             "without_agent": 0,
         }
@@ -133,9 +134,12 @@ def test_what_was_acknowledged_survives_its_death(tmp_path: Path) -> None:
         call_tools(listening(server), "look", "leap")
         server.kill()
         server.wait()
-    with serving(tmp_path, "--json") as server:
-        call_tools(listening(server), "land")
-        stopped(server)
+    with serving(tmp_path) as server:
+        assert server.stdout is not None
+        endpoint = server.stdout.readline().split()[2].rstrip(",")
+        server.stdout.readline()
+        call_tools(endpoint, "land")
+        assert stopped(server) == "kept 5 spans of 1 request and of 3 spans left by the last serve\n"
     assert [tool for _, _, tool, _ in commits(tmp_path) if tool] == ["look", "leap", "land"]
 
 
@@ -163,12 +167,32 @@ def test_the_token_of_a_file_is_asked_for_and_others_that_can_read_it_are_compla
     with serving(directory, "--json", "--token-file", str(file)) as server:
         endpoint = listening(server)
         call_tools(endpoint, "forbidden")
+        call_tools(endpoint, "forbidden again")
         call_tools(endpoint, "allowed", token=TOKEN)
         server.send_signal(signal.SIGTERM)
         out, err = server.communicate(timeout=30)
-    assert err == f"turnlog: others can read the token in {file}. Change that with `chmod 600 {file}`\n"
-    assert (orjson.loads(out)["spans"], orjson.loads(out)["refused"]) == (2, 1)
+    assert err.splitlines() == [
+        f"turnlog: others can read the token in {file}. Change that with `chmod 600 {file}`",
+        "turnlog: a request was refused with 401: the bearer token is missing or wrong. Senders take it from "
+        "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN",
+    ]
+    assert (orjson.loads(out)["spans"], orjson.loads(out)["refused"]) == (2, 2)
     assert [tool for _, _, tool, _ in commits(directory) if tool] == ["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(("--allow-host", "localhost", "--allow-host", "other.example"), "localhost"), ((), socket.gethostname().lower())],
+)
+def test_on_every_address_it_names_one_that_senders_can_use(tmp_path: Path, words: tuple[str, ...], name: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(0o600)
+    with serving(tmp_path / "store", "--json", "--host", "0.0.0.0", "--token-file", str(file), *words) as server:
+        endpoint = listening(server)
+        assert endpoint.startswith(f"http://{name}:")
+        call_tools(endpoint, "look", token=TOKEN)
+        assert orjson.loads(stopped(server))["spans"] == 2
 
 
 @pytest.mark.parametrize(

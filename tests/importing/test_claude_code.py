@@ -377,7 +377,7 @@ def test_lines_that_are_none_are_told_and_the_rest_is_read() -> None:
     found = given(lines([summary, *said_by.all, broken, 7]) + json.dumps(said_by.all[0]).encode()[:-9])
     assert [span.name for span in found.spans] == [TURN, "chat claude-opus-4"]
     assert [(bad.place, bad.reason) for bad in found.bad] == [
-        (4, "no line of a transcript: TypeError 'NoneType' object is not subscriptable"),
+        (4, "no line of a transcript: it has another form"),
         (5, "no line of a transcript"),
         (6, "cut off"),
     ]
@@ -391,4 +391,4 @@ def test_a_last_answer_that_makes_no_sense_costs_itself_only() -> None:
     said_by.assistant("m2", {"type": "tool_use", "id": "c1", "name": "Bash"}, {"type": "tool_result"})
     found = given(lines(said_by.all))
     assert [span.name for span in found.spans] == [TURN, "chat claude-opus-4"]
-    assert [(bad.place, bad.reason) for bad in found.bad] == [(4, "no turn in a transcript: KeyError 'tool_use_id'")]
+    assert [(bad.place, bad.reason) for bad in found.bad] == [(4, "no turn in a transcript: 'tool_use_id' is missing")]

@@ -83,6 +83,6 @@ def test_a_span_without_an_id_is_told_and_the_others_are_read() -> None:
     found = given(json.dumps(answer(span(spanID="0"), span(spanID="xyz"), span(spanID="3"))).encode())
     assert [each.span_id for each in found.spans] == ["0000000000000003"]
     assert [bad.reason for bad in found.bad] == [
-        "no span of Jaeger: ValueError '0' is no id",
-        "no span of Jaeger: ValueError invalid literal for int() with base 16: '0000000000000xyz'",
+        "no span of Jaeger: '0' is no id",
+        "no span of Jaeger: invalid literal for int() with base 16: '0000000000000xyz'",
     ]

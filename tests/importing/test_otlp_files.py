@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from importing.reading import given
+from turnlog.importing import UnknownFormat
 from turnlog.importing.source import Bad
 
 
@@ -54,6 +55,9 @@ def test_a_message_that_is_none_is_told_and_the_next_is_read() -> None:
     assert [bad.place for bad in found.bad] == [1]
 
 
-def test_bytes_that_are_no_protobuf_give_nothing() -> None:
-    found = given(b"\x00\x01\x02\x03\xff\xff\xff\xff")
+@pytest.mark.parametrize("data", [b"\x00\x01\x02\x03\xff\xff\xff\xff", b"\x9d\x00\xe5\x1a" * 40, b"\n\x00\xe5\x1a" * 40])
+def test_bytes_that_are_no_protobuf_are_nothing_that_is_known(data: bytes) -> None:
+    with pytest.raises(UnknownFormat, match=r"^holds nothing that turnlog knows"):
+        given(data)
+    found = given(data, "otlp-proto")
     assert (found.spans, len(found.bad)) == ([], 1)

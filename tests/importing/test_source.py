@@ -14,7 +14,7 @@ import pytest
 
 from importing.reading import given, lines
 from turnlog.errors import TurnlogError
-from turnlog.importing import UnknownFormat
+from turnlog.importing import CutOff, UnknownFormat
 from turnlog.importing.json_pieces import pieces
 from turnlog.importing.source import LARGEST, Bad, Source
 
@@ -97,6 +97,31 @@ def test_a_document_that_breaks_off_gives_what_is_before() -> None:
 def test_what_holds_nothing_that_is_known_is_refused(data: bytes) -> None:
     with pytest.raises(UnknownFormat):
         given(data)
+
+
+@pytest.mark.parametrize("name", ["", "codex", "otlp-proto"])
+@pytest.mark.parametrize("data", [b"", gzip.compress(b"")])
+def test_an_empty_file_is_called_empty(name: str, data: bytes) -> None:
+    with pytest.raises(UnknownFormat, match=r"^is empty$"):
+        given(data, name)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_trace_that_breaks_off_is_called_cut_off(indent: int | None) -> None:
+    text = json.dumps({"data": [{"traceID": "1", "spans": [{"spanID": "2"}]}]}, indent=indent)
+    with pytest.raises(CutOff, match=r"^is cut off"):
+        given(text[:-20].encode())
+
+
+@pytest.mark.parametrize("data", [b"# A heading", b'{"a": 1}\n{"b": '])
+def test_what_is_not_known_is_not_called_cut_off(data: bytes) -> None:
+    with pytest.raises(UnknownFormat):
+        given(data)
+
+
+def test_a_file_of_another_format_than_the_named_is_refused() -> None:
+    with pytest.raises(UnknownFormat, match=r"^holds nothing of the format codex, but of otlp; leave out --format$"):
+        given(lines([otlp("a")]), "codex")
 
 
 def test_a_line_that_is_too_long_is_left_out() -> None:

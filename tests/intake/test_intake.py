@@ -24,7 +24,7 @@ from turnlog.intake import GIVE_UP, Intake
 from turnlog.journal.reader import list_provisional
 from turnlog.otlp.sdk import from_sdk
 from turnlog.received import ReceivedSpan
-from turnlog.settings import Settings
+from turnlog.settings import Capture, Settings
 from turnlog.store.loader import load
 from turnlog.store.store import Store
 
@@ -275,3 +275,75 @@ def test_a_path_below_the_senders_folder_is_told_as_seen_from_there(settings: Se
     taken(settings, [span(1, 1, 0, "execute_tool", (0, 1), sender, **attributes)])
     with Store(settings).reading() as db:
         assert db.execute("select key from entries where kind = 'file'").fetchall() == [("src/a.py",)]
+
+
+def test_a_forked_child_leaves_the_parents_spans_alone(settings: Settings, expected: list[Row]) -> None:
+    intake = Intake(settings, quiet=60.0)
+    intake.start()
+    intake.take(two_turns()[:4])
+    child = os.fork()
+    if not child:
+        intake.take([span(9, 1, 0, "invoke_agent", (50, 51), session__id="child")])
+        intake.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    intake.take(two_turns()[4:])
+    assert settings.inbox.exists() and list(settings.inbox.glob("*.journal"))
+    intake.close()
+    assert log(settings) == expected
+    with Store(settings).reading() as db:
+        assert db.execute("select session_id from sessions order by session_id").fetchall() == [("child",), ("s",)]
+
+
+def test_what_is_not_whole_when_a_receiver_stops_is_the_next_ones(settings: Settings, expected: list[Row]) -> None:
+    *children, root = two_turns()[:4]
+    assert {row[0] for row in taken(settings, children)} != {"s"}
+    intake = Intake(settings, quiet=0.0)
+    intake.start()
+    intake.take([root])
+    intake.close()
+    assert log(settings) == expected[:3]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"turnlog.received.clock_shift": "soon"},
+        {"turnlog.received.clock_shift": 2**62},
+        {"turnlog.context.changes": "not JSON", "turnlog.turn.id": "t"},
+        {"turnlog.commit.delta": "{", "turnlog.turn.id": "t"},
+        {"session.id": 'a"\n{"record":"span"'},
+        {"ai.operationId": 7, "ai.toolCall.args": [1], "openinference.span.kind": ["LLM"], "traceloop.span.kind": {}},
+    ],
+    ids=lambda odd: next(iter(odd)),
+)
+def test_an_odd_value_costs_nobody_elses_span(settings: Settings, expected: list[Row], odd: dict[str, Any]) -> None:
+    stranger = replace(span(8, 1, 0, "execute_tool", (0, 1), {"service.name": "odd"}), attributes=odd)
+    latest = replace(stranger, span_id="f" * 16, start_ns=2**63 - 1, end_ns=2**63 - 1)
+    rows = taken(settings, [stranger, latest, *two_turns()])
+    assert [row for row in rows if row[0] == "s"] == expected
+    load(settings, patience=1)
+    assert [row for row in log(settings) if row[0] == "s"] == expected
+
+
+def test_an_answers_id_that_another_application_had_too_is_another_answer(settings: Settings) -> None:
+    answered = {"gen_ai__response__id": "chatcmpl-1", "gen_ai__input__messages": [], "session__id": "s"}
+    first = span(1, 1, 0, "chat", (0, 1), {"service.instance.id": "a"}, **answered)
+    second = span(2, 1, 0, "chat", (5, 6), {"service.instance.id": "b"}, **answered)
+    assert len(taken(settings, [replace(first, scope="x"), replace(second, scope="y")])) == 2
+
+
+def test_secrets_in_a_senders_names_and_lists_are_redacted(settings: Settings) -> None:
+    secret = "sk-ant-" + "a" * 40
+    sender = {"process.command_args": ["agent", f"--key={secret}"]}
+    given = span(1, 1, 0, "execute_tool", (0, 1), sender, gen_ai__tool__name="t", mine={"deep": [secret]})
+    taken(settings, [replace(given, name=f"call {secret}")])
+    (journal,) = settings.journals.glob("*.journal")
+    assert secret.encode() not in journal.read_bytes()
+
+
+def test_a_receiver_that_keeps_nothing_keeps_no_summary_of_anothers(settings: Settings) -> None:
+    given = span(1, 1, 0, "execute_tool", (0, 1), turnlog__turn__id="t", session__id="s", turnlog__commit__kind="tool")
+    summed = {**given.attributes, "turnlog.commit.output.summary": "all of it"}
+    taken(replace(settings, capture=Capture.NONE), [replace(given, attributes=summed)])
+    assert [row[6] for row in log(settings)] == [""]

@@ -6,7 +6,9 @@ A command's module is imported only when it is called, so that `--help` and `pat
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
+import io
 import keyword
 import os
 import sys
@@ -65,12 +67,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TurnlogError as error:
         return _cannot(str(error))
     except BrokenPipeError:
-        # The interpreter flushes once more when it exits; that must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return _PIPE_CLOSED
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            _write_no_more()
+            return _cannot("there is no room left to write to: make some, or write elsewhere")
         return _cannot(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
@@ -94,6 +98,12 @@ def _split_run(words: list[str]) -> tuple[list[str], list[str]]:
             break
         position += 2 if word in ("-s", "--session", "--dir", "--capture") else 1
     return words[:position], words[position:]
+
+
+def _write_no_more() -> None:
+    """The output is flushed once more, by the interpreter when it exits at the latest; that must not fail again."""
+    with contextlib.suppress(io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _cannot(message: str) -> int:

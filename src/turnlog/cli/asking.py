@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from turnlog import queries
 from turnlog.errors import NotFound
 from turnlog.queries import Database
-from turnlog.settings import Settings, read_settings
+from turnlog.settings import ORPHANED_AFTER, Settings, read_settings
 from turnlog.store.loader import LoadReport
 
 _WORTH_SAYING = 1.0
@@ -42,7 +42,7 @@ def asking() -> Iterator[Database]:
 
 def _settle_orphans(settings: Settings) -> None:
     """A receiver that died and was not started again has left spans whose state nobody derived."""
-    if any(settings.inbox.glob("*.journal")):
+    if any(time.time() - file.stat().st_mtime > ORPHANED_AFTER for file in settings.inbox.glob("*.journal")):
         from turnlog.intake import settle_orphans
 
         settle_orphans(settings)

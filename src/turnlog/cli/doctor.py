@@ -76,6 +76,7 @@ class Report(NamedTuple):
     database_size: int
     schema: int
     unreadable: str
+    served_by: str
     totals: queries.Totals | None
     journals: list[Journal]
     inbox: list[Journal]
@@ -115,6 +116,7 @@ def examine(settings: Settings) -> Report:
         database_size=_bytes(settings.database),
         schema=schema,
         unreadable=unreadable,
+        served_by=_served_by(settings.directory),
         totals=totals,
         journals=journals,
         inbox=inbox,
@@ -198,6 +200,14 @@ def _settings(settings: Settings) -> list[Setting]:
             shown = f"{value:g}" if isinstance(value, float) else str(value)
         found.append(Setting(variable, shown, name != "directory" and value == getattr(defaults, name)))
     return found
+
+
+def _served_by(directory: Path) -> str:
+    try:
+        from turnlog.receiver.lock import server_of
+    except Exception:  # noqa: BLE001 - a broken SDK is told with the frameworks
+        return ""
+    return server_of(directory)
 
 
 def _frameworks(seen: Mapping[str, int]) -> tuple[list[Framework], str]:
@@ -287,6 +297,7 @@ def _data_rows(report: Report) -> list[tuple[Text, ...]]:
             "journals",
             f"{live} live, {finished} finished, {size(sum(j.size for j in report.journals))}, {size(waiting)} not loaded yet",
         ),
+        *([("serve", report.served_by)] if report.served_by else []),
         *([("inbox", _waiting(report.inbox))] if report.inbox else []),
         (
             "holds",

@@ -44,6 +44,8 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
     refuse: Callable[[str], None] = options.refuse
     if options.all and (options.sessions or options.since is not None or options.until is not None):
         refuse("--all is everything: name no session and no time with it")
+    if options.since is not None and options.until is not None and options.until < options.since:
+        refuse("--until is before --since: nothing is in between")
     if options.to:
         if options.format:
             refuse("--to sends OTLP: --format is for files")
@@ -62,8 +64,9 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 def _selection(db: Database, options: argparse.Namespace) -> Selection:
     named = [queries.find_session(db, prefix) for prefix in options.sessions]
-    if not named and not options.all and options.since is None and options.until is None:
-        named = [queries.find_session(db)]
+    if not named and options.since is None and options.until is None:
+        newest = queries.find_session(db)
+        named = [] if options.all else [newest]
     until = EVER if options.until is None else options.until
     return Selection(sorted(set(named)) or None, options.since or 0, until)
 
@@ -88,6 +91,7 @@ def _to_lines(options: argparse.Namespace, found: Extent, parts: list[Selection]
     if options.output == _STDOUT:
         for spans in _steps(found, parts):
             write_lines(spans, sys.stdout.buffer)
+        sys.stdout.flush()
     else:
         with written(Path(options.output)) as file:
             for spans in _steps(found, parts):
@@ -103,7 +107,8 @@ def _to_lines(options: argparse.Namespace, found: Extent, parts: list[Selection]
 
 def _to_endpoint(options: argparse.Namespace, found: Extent, parts: list[Selection]) -> int:
     patience = _PATIENCE if options.patience is None else options.patience
-    with closing(Endpoint(options.to, dict(options.header), patience, _progress)) as endpoint:
+    headers = dict(read_settings().otlp_headers) | {name.lower(): value for name, value in options.header}
+    with closing(Endpoint(options.to, headers, patience, _progress)) as endpoint:
         sent = endpoint.sent
         reached = 0
         try:
@@ -114,7 +119,8 @@ def _to_endpoint(options: argparse.Namespace, found: Extent, parts: list[Selecti
             _progress("")
             # They go out in the order in which they ended: where it stops is where it can go on.
             rest = parts[-1]._replace(since_ns=reached)
-            went = f"{sent.spans:,} of {count(found.spans, 'span')} went out. The rest: {_command(rest, options.to)}"
+            again = ", with --header again" if options.header else ""
+            went = f"{sent.spans:,} of {count(found.spans, 'span')} went out. The rest{again}: {_command(rest, options)}"
             if isinstance(error, SendingFailed):
                 raise TurnlogError(f"{error} {went}") from error
             complain(went)
@@ -152,9 +158,12 @@ def _tell(found: Extent, where: str, out: Screen) -> None:
         out.line(Styled(f"{count(found.blobs, 'blob')} left out: OTLP has no place for captured content", "dim"))
 
 
-def _command(selection: Selection, url: str) -> str:
+def _command(selection: Selection, options: argparse.Namespace) -> str:
+    """Without the headers, which may be secret."""
+    others = [*(["--patience", f"{options.patience:g}"] if options.patience else []), *(["--json"] if options.json else [])]
     times = [f"--since {_moment(selection.since_ns)}", f"--until {_moment(selection.until_ns + 1000)}"]
-    return " ".join(["turnlog export", *map(shlex.quote, selection.sessions or ()), *times, "--to", shlex.quote(url)])
+    chosen = [*map(shlex.quote, selection.sessions or ()), *times]
+    return " ".join(["turnlog export", *chosen, "--to", shlex.quote(options.to), *others])
 
 
 def _moment(at_ns: int) -> str:

@@ -12,67 +12,92 @@ from typing import Any, NamedTuple
 
 from turnlog import queries
 from turnlog.cli.render import Screen, Styled, complain, count, screen, size
-from turnlog.errors import TurnlogError
 from turnlog.importing.loading import STDIN, FileRead, Progress, found_files, load_files
 from turnlog.settings import Settings, read_settings
 
 _BAR = 24
 _TENTH = 0.1
 _MOST_SHOWN = 10
-
+_INTERRUPTED = 130
+# DuckDB raises a RuntimeError of this text for ^C.
+_DUCKDB_INTERRUPTED = "Query interrupted"
 
 # The turns and commits of each session.
 _Held = dict[str, tuple[int, int]]
 
 
-class _New(NamedTuple):
-    """What the import made or continued; sessions with the newest first."""
+class _Added(NamedTuple):
+    """Sessions, the newest first, and what came into them."""
 
     sessions: list[str]
     turns: int
     commits: int
 
+    @property
+    def told(self) -> str:
+        counts = ((self.turns, "turn"), (self.commits, "commit"))
+        return ", ".join(count(number, noun) for number, noun in counts if number > 0)
+
+
+class _New(NamedTuple):
+    """What the import made, and the sessions that it continued."""
+
+    made: _Added
+    grown: _Added
+
+    @property
+    def sessions(self) -> list[str]:
+        return self.made.sessions + self.grown.sessions
+
 
 def import_(options: argparse.Namespace) -> int:
-    names = _named(options)
+    refuse: Callable[[str], Any] = options.refuse
+    agents = _agents_folders(options)
+    names = [*options.files, *agents]
+    if not names:
+        refuse("name a file or a folder, or say --claude-code or --codex")
     files = found_files(names)
-    if not files:
-        raise TurnlogError(f"there is nothing to import in {', '.join(names)}")
     settings = read_settings()
-    before = _held(settings)
-    # Of a folder, files that hold something else are no mistake.
-    was_named = set(names)
     read = []
     progress = Progress.over(files)
-    with _Bar() as bar:
-        for each in load_files(files, settings, options.format, progress, bar.show):
-            read.append(each)
-    new = _changed(before, _held(settings))
-    wrong = [each for each in read if each.error and (each.name in was_named or not each.is_other)]
+    try:
+        with _Bar() as bar:
+            before = _held(settings)
+            for each in load_files(files, settings, options.format, progress, bar.show):
+                read.append(each)
+            new = _changed(before, _held(settings))
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != _DUCKDB_INTERRUPTED:
+            raise
+        complain("interrupted: what was read is kept; run it again and it goes on")
+        return _INTERRUPTED
+    for each in read:
+        if each.error and each.name in agents:
+            each.error += "; name the folder: turnlog import DIR"
+    # Of a folder, files that hold something else are no mistake.
+    wrong = [each for each in read if each.error and (each.name in names or not each.is_other)]
+    skipped = [each for each in read if each.error and not each.spans and each.name not in names]
     if options.json:
-        screen().json({**_as_json(read, new), "left_out_spans": progress.left_out})
+        listed = [each for each in read if each.name in names or not each.is_other]
+        counts = {"skipped_files": len(skipped), "left_out_spans": progress.left_out}
+        screen().json({**_as_json(read, listed, new), **counts})
     else:
-        _tell(screen(), read, progress.left_out, new)
+        _tell(screen(), read, skipped, progress.left_out, new)
         _complain(read, wrong)
         _point_on(screen(), progress, new)
     return 0 if any(each.spans for each in read) else 1
 
 
-def _named(options: argparse.Namespace) -> list[str]:
-    refuse: Callable[[str], Any] = options.refuse
+def _agents_folders(options: argparse.Namespace) -> list[str]:
     home = Path.home()
-    names = list(options.files)
+    folders = []
     if options.claude_code:
-        folder = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-        names.append(str(folder if folder.exists() else home / ".config" / "claude" / "projects"))
+        own = os.environ.get("CLAUDE_CONFIG_DIR")
+        places = [Path(own)] if own else [home / ".claude", home / ".config" / "claude"]
+        folders.append(next((place for place in places if (place / "projects").exists()), places[0]) / "projects")
     if options.codex:
-        names.append(str(Path(os.environ.get("CODEX_HOME") or home / ".codex") / "sessions"))
-    if not names:
-        refuse("name a file or a folder, or say --claude-code or --codex")
-    for name in names:
-        if name != STDIN and not Path(name).exists():
-            raise TurnlogError(f"there is no {name}")
-    return names
+        folders.append(Path(os.environ.get("CODEX_HOME") or home / ".codex") / "sessions")
+    return [str(folder) for folder in folders]
 
 
 def _held(settings: Settings) -> _Held:
@@ -83,18 +108,25 @@ def _held(settings: Settings) -> _Held:
     return {each.session_id: (each.turns, each.commits) for each in sessions}
 
 
-def _tell(out: Screen, read: list[FileRead], left_out: int, new: _New) -> None:
+def _tell(out: Screen, read: list[FileRead], skipped: list[FileRead], left_out: int, new: _New) -> None:
     spans = sum(each.spans for each in read)
     good = [each for each in read if each.spans]
     if good:
         formats = ", ".join(sorted({each.format for each in good}))
         out.line(f"{count(spans, 'span')} in {count(len(good), 'file')} ({formats})")
+    if skipped:
+        others = sum(each.is_other for each in skipped)
+        kinds = ((others, "empty or of another kind"), (len(skipped) - others, "unreadable"))
+        told = ", ".join(f"{number:,} {kind}" for number, kind in kinds if number)
+        out.line(f"{count(len(skipped), 'file')} skipped: {told}")
     if left_out:
         out.line(f"{count(left_out, 'span')} left out: no agent works in their traces")
-    if new.sessions:
-        told = f"{count(len(new.sessions), 'session')}, {count(new.turns, 'turn')}, {count(new.commits, 'commit')}"
+    if new.made.sessions:
+        told = ", ".join(filter(None, (count(len(new.made.sessions), "session"), new.made.told)))
         out.line(Styled("new: ", "bold"), told)
-    elif spans > left_out:
+    if new.grown.told:
+        out.line(Styled("new: ", "bold"), f"{new.grown.told} in {count(len(new.grown.sessions), 'known session')}")
+    if not new.sessions and spans > left_out:
         out.line("nothing of it is new")
     if unfinished := sum(each.unfinished for each in read):
         out.line(f"{count(unfinished, 'turn')} may still be going on: import again when it is over")
@@ -110,25 +142,23 @@ def _point_on(out: Screen, progress: Progress, new: _New) -> None:
 def _complain(read: list[FileRead], wrong: list[FileRead]) -> None:
     for each in wrong:
         complain(f"{_name(each)}: {each.error}")
-    if bad := sum(each.bad_count for each in read):
+    partly = [each for each in read if each.spans]
+    if bad := sum(each.bad_count for each in partly):
         complain(f"{count(bad, 'line')} could not be read")
-    for name, place, reason in _bad(read)[:_MOST_SHOWN]:
+    for name, place, reason in _bad(partly)[:_MOST_SHOWN]:
         complain(f"{name}:{place}: {reason}")
     if not any(each.spans for each in read) and not wrong:
         complain("nothing in there is an agent's work, or a span at all")
 
 
-def _as_json(read: list[FileRead], new: _New) -> dict[str, Any]:
+def _as_json(read: list[FileRead], listed: list[FileRead], new: _New) -> dict[str, Any]:
     return {
-        "files": [
-            {"file": _name(each), "format": each.format, "spans": each.spans, "error": each.error}
-            for each in read
-            if not each.is_other
-        ],
+        "files": [{"file": _name(each), "format": each.format, "spans": each.spans, "error": each.error} for each in listed],
         "spans": sum(each.spans for each in read),
         "sessions": new.sessions,
-        "new_turns": new.turns,
-        "new_commits": new.commits,
+        "new_sessions": new.made.sessions,
+        "new_turns": new.made.turns + new.grown.turns,
+        "new_commits": new.made.commits + new.grown.commits,
         "unfinished_turns": sum(each.unfinished for each in read),
         "bad_lines": sum(each.bad_count for each in read),
         "bad": [{"file": name, "line": place, "reason": reason} for name, place, reason in _bad(read)],
@@ -136,10 +166,17 @@ def _as_json(read: list[FileRead], new: _New) -> dict[str, Any]:
 
 
 def _changed(before: _Held, after: _Held) -> _New:
-    turns, commits = (
-        sum(each[index] for each in after.values()) - sum(each[index] for each in before.values()) for index in (0, 1)
+    def added(sessions: list[str]) -> _Added:
+        turns, commits = (
+            sum(after[session][index] - before.get(session, (0, 0))[index] for session in sessions) for index in (0, 1)
+        )
+        return _Added(sessions, turns, commits)
+
+    changed = [session for session, held in after.items() if before.get(session) != held]
+    return _New(
+        added([session for session in changed if session not in before]),
+        added([session for session in changed if session in before]),
     )
-    return _New([session for session, held in after.items() if before.get(session) != held], turns, commits)
 
 
 def _bad(read: list[FileRead]) -> list[tuple[str, int, str]]:
@@ -156,6 +193,7 @@ class _Bar:
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()
         self._next = 0.0
+        self._was_read = False
 
     def __enter__(self) -> _Bar:
         return self
@@ -167,12 +205,17 @@ class _Bar:
 
     def show(self, progress: Progress) -> None:
         now = time.monotonic()
-        if not self._is_shown or now < self._next:
+        if not self._is_shown or (now < self._next and self._was_read == progress.is_read):
             return
-        self._next = now + _TENTH
-        share = min(progress.bytes / progress.total_bytes, 1.0) if progress.total_bytes else 0.0
-        bar = ("█" * round(share * _BAR)).ljust(_BAR, "░")
-        read = size(progress.bytes) + (f" of {size(progress.total_bytes)}" if progress.total_bytes else "")
-        told = f"{count(progress.spans, 'span')}, {count(len(progress.sessions), 'session')}"
-        sys.stderr.write(f"\r\x1b[K{bar} {share:4.0%}  {read}  {told}")
+        self._next, self._was_read = now + _TENTH, progress.is_read
+        read, spans = size(progress.bytes), count(progress.spans, "span")
+        if progress.is_read:
+            told = f"{read} read, {spans}: putting them into the store …"
+        elif not progress.total_bytes:
+            told = f"{read} read, {spans}"
+        else:
+            share = min(progress.bytes / progress.total_bytes, 1.0)
+            bar = ("█" * round(share * _BAR)).ljust(_BAR, "░")
+            told = f"{bar} {share:4.0%}  {read} of {size(progress.total_bytes)}  {spans}"
+        sys.stderr.write(f"\r\x1b[K{told}")
         sys.stderr.flush()

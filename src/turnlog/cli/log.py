@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
 from turnlog import queries
@@ -13,6 +14,7 @@ from turnlog.cli.render import (
     Styled,
     Text,
     clock,
+    columns,
     count,
     day_time,
     duration,
@@ -28,23 +30,29 @@ from turnlog.queries import Commit, Database, Decided
 SHORT_ID = 7
 _BEFORE_ACTOR = len("078cfea  13:53:21  ")
 _USUAL = 20
+_ALL = 2**31
+_LEAST_ID = 8
 _REFUSED = "  (refused: it could not follow)"
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 _STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
 
 
 def sessions(options: argparse.Namespace) -> int:
-    with asking() as db:
-        found = queries.sessions(db, options.limit)
     out = screen()
+    with asking() as db:
+        # A beginning of an id is to name one session of all.
+        found = queries.sessions(db, _ALL if out.width else options.limit)
+    names = _beginnings([session.session_id for session in found])
+    found = found[: options.limit]
     if options.json:
         for session in found:
             out.json(record(session))
         return 0
     if not found:
         out.line(queries.NOTHING_YET)
-    rows = [
-        (
+        return 0
+    rows: list[list[Text]] = [
+        [
             Styled(session.session_id, "yellow"),
             Styled(session.status + (" pinned" if session.pinned else ""), _STATUS_STYLES.get(session.status, "")),
             session.agent or "-",
@@ -54,12 +62,41 @@ def sessions(options: argparse.Namespace) -> int:
             f"{session.commits:,}",
             Styled(f"{session.failures:,}", "red" if session.failures else ""),
             f"{session.tokens_in:,} in, {session.tokens_out:,} out",
-        )
+        ]
         for session in found
     ]
-    if rows:
-        out.table(rows, ("SESSION", "STATUS", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"))
+    header = ["SESSION", "STATUS", "AGENT", "STARTED", "LAST ACTIVE", "TURNS", "COMMITS", "FAILED", "TOKENS"]
+    if not _fits(out, rows, header):
+        for row, session in zip(rows, found, strict=True):
+            row[0] = Styled(names[session.session_id], "yellow")
+    for title in ("STARTED", "LAST ACTIVE"):
+        if not _fits(out, rows, header):
+            index = header.index(title)
+            del header[index]
+            for row in rows:
+                del row[index]
+    out.table(rows, header, long=header.index("AGENT"))
     return 0
+
+
+def _fits(out: Screen, rows: list[list[Text]], header: list[str]) -> bool:
+    cells = zip(header, *([cell if isinstance(cell, str) else cell.text for cell in row] for row in rows), strict=True)
+    return not out.width or sum(max(map(columns, column)) + 2 for column in cells) - 2 <= out.width
+
+
+def _beginnings(ids: Iterable[str]) -> dict[str, str]:
+    """Of each id, as much as tells it from all others."""
+    ordered = ["", *sorted(ids), ""]
+    return {
+        each: each[: max(_LEAST_ID, _shared(before, each) + 1, _shared(each, after) + 1)]
+        for before, each, after in zip(ordered, ordered[1:], ordered[2:], strict=False)
+    }
+
+
+def _shared(one: str, other: str) -> int:
+    """How many letters they begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def log(options: argparse.Namespace) -> int:

@@ -6,12 +6,16 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from turnlog import __version__
 
+_AGES = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+# Not where something is deleted: m could be meant as months.
+_SHORT_AGES = {"s": 1.0, "m": 60.0}
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _EPILOG = """\
 examples:
@@ -128,8 +132,14 @@ interrupted goes on when it is called again.
         choices=("otlp", "otlp-proto", "jaeger", "phoenix", "langfuse", "claude-code", "codex"),
         help="read all files as this",
     )
-    command.add_argument("--claude-code", action="store_true", help="the transcripts below ~/.claude/projects")
-    command.add_argument("--codex", action="store_true", help="the transcripts below ~/.codex/sessions")
+    command.add_argument(
+        "--claude-code",
+        action="store_true",
+        help="the transcripts below ~/.claude/projects, or projects in CLAUDE_CONFIG_DIR",
+    )
+    command.add_argument(
+        "--codex", action="store_true", help="the transcripts below ~/.codex/sessions, or sessions in CODEX_HOME"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object")
     command.set_defaults(refuse=command.error)
 
@@ -386,7 +396,9 @@ What goes out is what the store holds, without the secrets that were never writt
         help="a unique beginning of its id (default: the newest; with a time, all)",
     )
     command.add_argument("--all", action="store_true", help="every session")
-    command.add_argument("--since", type=_time, metavar="TIME", help="from then on: 2026-11-01, 2026-11-01T09:30, 12h, 30d")
+    command.add_argument(
+        "--since", type=_time, metavar="TIME", help="from then on: 2026-11-01, 2026-11-01T09:30, 45m, 12h, 30d"
+    )
     command.add_argument("--until", type=_time, metavar="TIME", help="before then")
     command.add_argument("--format", choices=("parquet", "otlp-json"), default="", help="of files (default: otlp-json)")
     where = command.add_mutually_exclusive_group()
@@ -493,9 +505,9 @@ def _at_least(text: str, least: int) -> int:
     return number
 
 
-def _age(text: str) -> float:
+def _age(text: str, units: Mapping[str, float] = _AGES) -> float:
     """Seconds."""
-    unit = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0}.get(text[-1:], 0.0)
+    unit = units.get(text[-1:], 0.0)
     number = text[:-1]
     if not unit or not (number.isascii() and number.isdecimal()) or len(number) > 5:
         raise argparse.ArgumentTypeError(f"{text!r} is not an age like 12h, 30d or 26w")
@@ -508,11 +520,11 @@ def _time(text: str) -> int:
         at = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
         try:
-            at = time.time() - _age(text)
+            at = time.time() - _age(text, _AGES | _SHORT_AGES)
         except argparse.ArgumentTypeError:
             at = -1.0
     if not 0 <= at < 2**33:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-01, 2026-11-01T09:30, 12h or 30d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-11-01, 2026-11-01T09:30, 45m, 12h or 30d")
     return round(at * 1e6) * 1000
 
 

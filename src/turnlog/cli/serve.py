@@ -75,7 +75,7 @@ def _say_what(out: Screen, receiver: Receiver, as_json: bool) -> None:
     counts, intake = receiver.counts, receiver.intake
     kept = intake.taken - intake.nobodys
     if as_json:
-        seen = {"repeated": intake.repeated, "without_agent": intake.nobodys}
+        seen = {"left": receiver.left, "repeated": intake.repeated, "without_agent": intake.nobodys}
         out.json({"event": "stopped", "kept": kept, **asdict(counts), **seen})
         return
     also = [
@@ -91,4 +91,5 @@ def _say_what(out: Screen, receiver: Receiver, as_json: bool) -> None:
         )
         if number
     ]
-    out.line("; ".join([f"kept {count(kept, 'span')} of {count(counts.requests, 'request')}", *also]))
+    left = f" and of {count(receiver.left, 'span')} left by the last serve" if receiver.left else ""
+    out.line("; ".join([f"kept {count(kept, 'span')} of {count(counts.requests, 'request')}{left}", *also]))

@@ -14,6 +14,8 @@ from turnlog.errors import TurnlogError
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
     """A file to write, beside the name that it gets when all went well."""
+    if path.is_dir():
+        raise TurnlogError(f"{path} is a folder: name a file in it, or let it take Parquet files with --format parquet.")
     if path.exists() and not path.is_file():
         # A pipe or a device cannot be replaced.
         with path.open("wb") as file:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from turnlog.errors import TurnlogError
 from turnlog.exporting.selection import Extent, Selection, define
 from turnlog.queries import Database
 from turnlog.store import schema
@@ -37,6 +38,8 @@ def write_parquet(
     db: Database, selection: Selection, found: Extent, folder: Path, progress: Callable[[str], None] = lambda _: None
 ) -> list[File]:
     """Write every file beside its final name, then put all of them in place."""
+    if folder.exists() and not folder.is_dir():
+        raise TurnlogError(f"{folder} is no folder, and Parquet is several files: name a folder with -o.")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     unborn = Path(tempfile.mkdtemp(prefix=".turnlog-", dir=folder))
     try:

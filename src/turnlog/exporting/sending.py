@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
@@ -64,10 +65,10 @@ class Endpoint:
         self.sent = Sent()
         self._parts = urlsplit(self.url)
         self._headers = {
-            "User-Agent": "turnlog",
-            **headers,
-            "Content-Type": PROTOBUF,
-            "Content-Encoding": "gzip",
+            "user-agent": "turnlog",
+            **{name.lower(): value for name, value in headers.items()},
+            "content-type": PROTOBUF,
+            "content-encoding": "gzip",
         }
         self._patience = patience
         self._waiting = waiting
@@ -93,7 +94,9 @@ class Endpoint:
         elif 200 <= answer.status < 300:
             rejected, reason = decode_response(answer.body, answer.content_type)
         else:
-            raise SendingFailed(f"{self.url} refused the spans: {_said(answer)}.")
+            is_token = answer.status == HTTPStatus.UNAUTHORIZED
+            remedy = ' Give the token with --header "Authorization: Bearer TOKEN".' if is_token else ""
+            raise SendingFailed(f"{self.url} refused the spans: {_said(answer)}.{remedy}")
         self.sent.spans += len(batch)
         self.sent.rejected += rejected
         self.sent.reason = reason or self.sent.reason

@@ -28,6 +28,10 @@ class UnknownFormat(TurnlogError):
     """A file that no reader recognises."""
 
 
+class CutOff(TurnlogError):
+    """A file that breaks off before anything in it is whole."""
+
+
 class Format(NamedTuple):
     name: str
     knows: Callable[[Any], bool]
@@ -47,19 +51,37 @@ FORMATS = (*(each.name for each in _JSON), "otlp-proto")
 
 
 def read(source: Source, name: str = "") -> tuple[str, Iterator[ReceivedSpan]]:
-    """The format, by name or by what the file holds, and the spans. Raises UnknownFormat."""
-    if name == "otlp-proto" or (name in ("", "otlp") and not source.is_text):
+    """The format, by name or by what the file holds, and the spans. Raises UnknownFormat and CutOff."""
+    if source.is_empty:
+        raise UnknownFormat("is empty")
+    is_binary = not source.is_text
+    if name == "otlp-proto" or (is_binary and (name == "otlp" or (not name and source.may_be_protobuf))):
         return "otlp-proto", otlp_files.read_protobuf(source)
+    found = None if is_binary else _recognised(source, name)
     if name:
-        return name, next(each for each in _JSON if each.name == name).read(source)
+        if found is not None and found.name != name:
+            raise UnknownFormat(f"holds nothing of the format {name}, but of {found.name}; leave out --format")
+        found = next(each for each in _JSON if each.name == name)
+    if found is not None:
+        return found.name, found.read(source)
+    if source.is_cut_off and next(source.records(), None) is None:
+        raise CutOff("is cut off before anything in it is whole")
+    raise UnknownFormat(f"holds nothing that turnlog knows; --format names one of {', '.join(FORMATS)}")
+
+
+def _recognised(source: Source, name: str) -> Format | None:
+    """The named format if the file may hold it, or else the first that knows a record. The records can be read again."""
     looked_at: list[Record] = []
     records = source.records()
+    found: Format | None = None
     for record in itertools.islice(records, _LOOKED_AT):
         looked_at.append(record)
-        if found := next((each for each in _JSON if each.knows(record.value)), None):
-            source.put_back(itertools.chain(looked_at, records))
-            return found.name, found.read(source)
-    raise UnknownFormat(f"holds nothing that turnlog knows; --format names one of {', '.join(FORMATS)}")
+        known = [each for each in _JSON if each.knows(record.value)]
+        found = next((each for each in known if each.name == name), found or next(iter(known), None))
+        if found is not None and name in ("", found.name):
+            break
+    source.put_back(itertools.chain(looked_at, records))
+    return found
 
 
 def files_below(folder: Path) -> Iterator[Path]:

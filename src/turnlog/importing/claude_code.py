@@ -17,7 +17,7 @@ from turnlog import semconv
 from turnlog.importing.claude_code_files import agent_file, agent_files, has_session
 from turnlog.importing.source import Source
 from turnlog.importing.transcript import CANCELLED, Agent, Answer, Call, Context, Message, Turn
-from turnlog.importing.values import nanoseconds
+from turnlog.importing.values import cause, nanoseconds
 from turnlog.instrument.anthropic_messages import message, message_facts, tool_facts
 from turnlog.received import ReceivedSpan
 
@@ -63,12 +63,12 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
                 latest = threads[session] = threads.get(session) or _Thread(session, line, source, latest)
             yield from latest.take(line)
         except _NO_LINE as error:
-            source.reject(place, f"no line of a transcript: {type(error).__name__} {error}")
+            source.reject(place, f"no line of a transcript: {cause(error)}")
     for thread in threads.values():
         try:
             yield from thread.finish()
         except _NO_LINE as error:
-            source.reject(place, f"no turn in a transcript: {type(error).__name__} {error}")
+            source.reject(place, f"no turn in a transcript: {cause(error)}")
         source.unfinished += thread.unfinished
 
 
@@ -333,7 +333,7 @@ class _Thread:
                 try:
                     yield from thread.take(line)
                 except _NO_LINE as error:
-                    inner.reject(place, f"no line of a transcript: {type(error).__name__} {error}")
+                    inner.reject(place, f"no line of a transcript: {cause(error)}")
         for place, reason in inner.bad:
             self._source.reject(place, f"{reason} ({path.name})")
         if thread is not None:

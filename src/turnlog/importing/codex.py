@@ -15,7 +15,7 @@ import orjson
 from turnlog import semconv
 from turnlog.importing.source import Source
 from turnlog.importing.transcript import CANCELLED, Agent, Answer, Call, Context, Message, Turn
-from turnlog.importing.values import nanoseconds
+from turnlog.importing.values import cause, nanoseconds
 from turnlog.instrument.openai_messages import item_message
 from turnlog.received import ReceivedSpan
 
@@ -61,12 +61,12 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
                 else:
                     yield from thread.take(each)
             except _NO_LINE as error:
-                source.reject(place, f"no line of a rollout: {type(error).__name__} {error}")
+                source.reject(place, f"no line of a rollout: {cause(error)}")
     if thread is not None:
         try:
             yield from thread.finish()
         except _NO_LINE as error:
-            source.reject(place, f"no turn in a rollout: {type(error).__name__} {error}")
+            source.reject(place, f"no turn in a rollout: {cause(error)}")
         source.unfinished += thread.unfinished
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from turnlog.importing.source import Source
-from turnlog.importing.values import storable
+from turnlog.importing.values import cause, storable
 from turnlog.received import KINDS, ReceivedEvent, ReceivedLink, ReceivedSpan
 
 Json = Mapping[str, Any]
@@ -27,13 +27,13 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
         try:
             resources = {name: _resource(process) for name, process in (trace.get("processes") or {}).items()}
         except _NOT_SO as error:
-            source.reject(place, f"no processes of Jaeger: {type(error).__name__} {error}")
+            source.reject(place, f"no processes of Jaeger: {cause(error)}")
             continue
         for span in trace["spans"]:
             try:
                 yield _span(span, resources)
             except _NOT_SO as error:
-                source.reject(place, f"no span of Jaeger: {type(error).__name__} {error}")
+                source.reject(place, f"no span of Jaeger: {cause(error)}")
 
 
 def _span(span: Json, resources: Mapping[str, Json]) -> ReceivedSpan:

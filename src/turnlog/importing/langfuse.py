@@ -14,7 +14,7 @@ import orjson
 
 from turnlog import semconv
 from turnlog.importing.source import Source
-from turnlog.importing.values import made_id, nanoseconds, span_id, trace_id
+from turnlog.importing.values import cause, made_id, nanoseconds, span_id, trace_id
 from turnlog.instrument.openai_messages import chat_message
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
@@ -54,7 +54,7 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
             else:
                 yield _observation(value, str(_get(value, "sessionId") or sessions.get(_get(value, "traceId"), "")))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            source.reject(place, f"no observation of Langfuse: {type(error).__name__} {error}")
+            source.reject(place, f"no observation of Langfuse: {cause(error)}")
 
 
 def _is_trace(value: Json) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from turnlog import semconv
 from turnlog.errors import TurnlogError
 from turnlog.importing import TRANSCRIPTS, UnknownFormat, files_below, read
 from turnlog.importing.source import Bad, Source
@@ -39,25 +38,26 @@ class FileRead:
 
 @dataclass(slots=True)
 class Progress:
-    """`left_out`: spans of traces in which no agent worked, known when all is read."""
+    """`total_bytes` is 0 where nobody knows. `is_read`: what is left is to derive. `left_out`: spans of traces in which no
+    agent worked, known when all is over."""
 
     total_bytes: int
     bytes: int = 0
     spans: int = 0
     left_out: int = 0
-    sessions: set[str] = field(default_factory=set)
+    is_read: bool = False
 
     @classmethod
     def over(cls, names: list[str]) -> Progress:
-        return cls(sum(Path(name).stat().st_size for name in names if name != STDIN and Path(name).is_file()))
+        return cls(0 if STDIN in names else sum(Path(name).stat().st_size for name in names if Path(name).is_file()))
 
 
 def found_files(names: Iterable[str]) -> list[str]:
-    """Files as they are named, and of folders what can hold spans."""
+    """Files as they are named, and of folders what can hold spans; a folder without any stands for itself."""
     found: list[str] = []
     for name in names:
         path = Path(name)
-        found += map(str, files_below(path)) if name != STDIN and path.is_dir() else [name]
+        found += [*map(str, files_below(path))] or [name] if name != STDIN and path.is_dir() else [name]
     return list(dict.fromkeys(found))
 
 
@@ -68,6 +68,8 @@ def load_files(
     with closing(Intake(settings, durable=False)) as intake:
         for name in names:
             yield _load(name, intake, format, progress, tell)
+        progress.is_read = True
+        tell(progress)
         intake.settle(everything=True)
         progress.left_out = intake.nobodys
 
@@ -77,6 +79,7 @@ def _load(name: str, intake: Intake, format: str, progress: Progress, tell: Call
 
     def advanced(count: int) -> None:
         progress.bytes += count
+        progress.is_read = 0 < progress.total_bytes <= progress.bytes
         tell(progress)
 
     source: Source | None = None
@@ -92,12 +95,19 @@ def _load(name: str, intake: Intake, format: str, progress: Progress, tell: Call
                     intake.settle(everything=True)
                 done.spans += len(batch)
                 progress.spans += len(batch)
-                progress.sessions.update(map(_session, batch))
                 tell(progress)
-    except (TurnlogError, OSError, EOFError, zlib.error) as error:
+    except FileNotFoundError:
+        done.error = "there is no such file or folder"
+    except IsADirectoryError:
+        done.error = "there is nothing to import in it"
+    except OSError as error:
+        done.error = error.strerror or str(error)
+    except (TurnlogError, EOFError, zlib.error) as error:
         done.error, done.is_other = str(error), isinstance(error, UnknownFormat)
     if source is not None:
         done.bad, done.bad_count, done.unfinished = source.bad, source.bad_count, source.unfinished
+    if done.bad and not done.spans and not done.error:
+        done.error = f"nothing in it could be read: {done.bad[0].reason}"
     return done
 
 
@@ -116,7 +126,3 @@ def _turns(spans: Iterator[ReceivedSpan]) -> Iterator[list[ReceivedSpan]]:
         batch.append(span)
     if batch:
         yield batch
-
-
-def _session(span: ReceivedSpan) -> str:
-    return str(span.attributes.get(semconv.SESSION_ID) or span.trace_id)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnlog.importing.source import Source
-from turnlog.importing.values import nanoseconds, span_id, trace_id
+from turnlog.importing.values import cause, nanoseconds, span_id, trace_id
 from turnlog.otlp import Malformed
 from turnlog.otlp.json_form import decode_request
 from turnlog.received import ReceivedEvent, ReceivedSpan
@@ -35,7 +35,7 @@ def read(source: Source) -> Iterator[ReceivedSpan]:
             try:
                 yield from _spans(span)
             except (KeyError, TypeError, ValueError, AttributeError, Malformed) as error:
-                source.reject(place, f"no span of Phoenix: {type(error).__name__} {error}")
+                source.reject(place, f"no span of Phoenix: {cause(error)}")
 
 
 def _spans(span: Mapping[str, Any]) -> Iterator[ReceivedSpan]:

@@ -24,6 +24,9 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _HEAD = 64
+_CUT_OFF = "cut off"
+# One message begins with a resource's spans, in which a resource, a scope's spans or a schema come first.
+_MESSAGE = re.compile(rb"\n[\x80-\xff]{0,4}[\x00-\x7f](?:[\n\x12\x1a]|\Z)")
 
 
 class Bad(NamedTuple):
@@ -53,6 +56,20 @@ class Source:
         self.bad_count += 1
         if len(self.bad) < _SHOWN:
             self.bad.append(Bad(place, reason))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._stream.peek(1)
+
+    @property
+    def is_cut_off(self) -> bool:
+        return bool(self.bad) and self.bad[-1].reason == _CUT_OFF
+
+    @property
+    def may_be_protobuf(self) -> bool:
+        head = self._stream.peek(_HEAD)[:_HEAD]
+        is_framed = 0 < int.from_bytes(head[:4]) <= LARGEST and head[4:].startswith((b"\n", _ZSTD))
+        return is_framed or _MESSAGE.match(head) is not None
 
     @property
     def is_text(self) -> bool:
@@ -104,7 +121,7 @@ class Source:
         try:
             value = orjson.loads(text)
         except ValueError:
-            self.reject(number, "no JSON" if line.endswith(b"\n") else "cut off")
+            self.reject(number, _CUT_OFF if text[:1] in b"{[" and not line.endswith(b"\n") else "no JSON")
             return
         listed = value.get("data") if isinstance(value, dict) else value
         for each in listed if isinstance(listed, list) else (value,):
@@ -151,7 +168,7 @@ class Source:
                 return
             frame = self._exactly(size)
             if len(frame) < size:
-                self.reject(number, "cut off")
+                self.reject(number, _CUT_OFF)
                 return
             yield _zstd(io.BytesIO(frame)).read() if frame.startswith(_ZSTD) else frame
 

@@ -38,5 +38,12 @@ def span_id(text: str) -> str:
     return text.lower() if len(text) == 16 and _HEX.issuperset(text.lower()) else made_id(16, text)
 
 
+def cause(error: Exception) -> str:
+    """What was wrong with a line, in words: types of Python say nothing to whoever has the file."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) if isinstance(error, ValueError) else "it has another form"
+
+
 def made_id(size: int, *words: str) -> str:
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()[:size]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import threading
 import time
+import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 
@@ -17,20 +19,25 @@ from turnlog.intake.provisional import Provisional
 from turnlog.intake.waiting import Trace, Waiting
 from turnlog.journal.writer import JournalWriter
 from turnlog.received import ReceivedSpan
-from turnlog.settings import Settings
+from turnlog.settings import ORPHANED_AFTER, Settings
 
 __all__ = ["GIVE_UP", "Intake", "IntakeFull", "settle_orphans"]
 
 _log = logging.getLogger("turnlog")
 QUIET = 5.0
-GIVE_UP = 600.0
+GIVE_UP = ORPHANED_AFTER
 _MOST_WAITING = 50_000
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_TOLD = 10_000
 _MOST_SEEN = 200_000
 _EVERY = 0.5
 # Of a file that is read, a trace is whole when so many spans of others have come since.
 _QUIET_SPANS = 20_000
 _GIVE_UP_SPANS = 200_000
 _SETTLE_SPANS = 5_000
+
+
+_intakes: weakref.WeakSet[Intake] = weakref.WeakSet()
 
 
 class IntakeFull(TurnlogError):
@@ -58,12 +65,14 @@ class Intake:
         self._lock = threading.Lock()
         self._playing = threading.Lock()
         self._done = threading.Event()
-        self._is_crowded = threading.Event()
+        self._wake = threading.Event()
+        self._is_crowded = False
         self._worker: threading.Thread | None = None
         self._unsettled = 0
         # Traces that are played and may not be written yet, with the files of the inbox that hold them.
         self._played: list[tuple[str, Counter[str]]] = []
         self._is_untold = False
+        _intakes.add(self)
 
     @property
     def waiting(self) -> int:
@@ -82,8 +91,23 @@ class Intake:
     def start(self) -> None:
         """Take over what dead receivers left, and derive from now on while spans arrive."""
         self._adopt()
+        self._start_worker()
+
+    def _start_worker(self) -> None:
         self._worker = threading.Thread(target=self._work, name="turnlog-intake", daemon=True)
         self._worker.start()
+
+    def after_fork_in_child(self) -> None:
+        """What was taken is the parent's to derive; the child takes its own."""
+        self._lock, self._playing = threading.Lock(), threading.Lock()
+        self._done, self._wake = threading.Event(), threading.Event()
+        self._waiting.clear()
+        self._played = []
+        if self._inbox is not None and self._provisional is not None:
+            self._inbox.after_fork_in_child()
+            self._provisional.move(self._inbox.process_id)
+        if self._worker is not None:
+            self._start_worker()
 
     def take(self, spans: Sequence[ReceivedSpan]) -> None:
         """Returns once the spans are safe. Those that were taken before are dropped. Raises IntakeFull."""
@@ -92,24 +116,25 @@ class Intake:
             self._repeated += len(spans) - len(fresh)
             if not fresh:
                 return
-            if self._inbox is not None and self._waiting.count + len(fresh) > _MOST_WAITING:
-                self._is_crowded.set()
+            if self._inbox is None:
+                self._remember(fresh)
+            elif self._waiting.count + len(fresh) > _MOST_WAITING or self._waiting.size > _MOST_BYTES:
+                self._is_crowded = True
+                self._wake.set()
                 raise IntakeFull(f"{self._waiting.count:,} spans wait for the rest of their traces")
-            file = "" if self._inbox is None else self._inbox.append(fresh)
-            if self._inbox is not None and not file:
-                raise IntakeFull("the inbox cannot be written. Make room in the store's directory.")
-            self._remember(fresh, file)
+            else:
+                self._keep(self._inbox, fresh)
         if self._inbox is None and self._unsettled >= _SETTLE_SPANS:
             self.settle()
 
-    def settle(self, *, everything: bool = False) -> None:
-        """Derive what has arrived whole; or everything that has arrived."""
+    def settle(self, *, everything: bool = False, whole: bool = False) -> None:
+        """Derive what has arrived whole and was quiet since; all that is `whole`; or everything that has arrived."""
         with self._playing:
             with self._lock:
                 self._unsettled = 0
-                at_least = _MOST_WAITING // 2 if self._is_crowded.is_set() else 0
-                self._is_crowded.clear()
-                ready = self._waiting.take_ready(self._now(), everything=everything, at_least=at_least)
+                at_least = _MOST_WAITING // 2 if self._is_crowded else 0
+                self._is_crowded = False
+                ready = self._waiting.take_ready(self._now(), everything=everything, whole=whole, at_least=at_least)
             for trace in ready:
                 self._play(trace)
                 self._played.append((trace.spans[0].trace_id, trace.files))
@@ -127,12 +152,13 @@ class Intake:
                 self._played = []
 
     def close(self) -> None:
+        """What has not arrived whole stays in the inbox, for whoever receives next."""
         self._done.set()
-        self._is_crowded.set()
+        self._wake.set()
         if self._worker is not None:
             self._worker.join()
         try:
-            self.settle(everything=True)
+            self.settle(everything=self._inbox is None, whole=True)
             self._tell_provisionally()
         finally:
             if self._inbox is not None:
@@ -147,11 +173,18 @@ class Intake:
                     self._see(played)
                     self._provisional.forget(file.partition(".")[0])
 
-    def _remember(self, spans: Sequence[ReceivedSpan], file: str) -> None:
+    def _keep(self, inbox: Inbox, spans: Sequence[ReceivedSpan]) -> None:
+        kept = inbox.append(spans)
+        for file, some, size in kept:
+            self._remember(some, file, size)
+        if sum(len(some) for _, some, _ in kept) < len(spans):
+            raise IntakeFull("the inbox cannot be written. Make room in the store's directory.")
+
+    def _remember(self, spans: Sequence[ReceivedSpan], file: str = "", size: int = 0) -> None:
         self.taken += len(spans)
         self._unsettled += len(spans)
         self._is_untold = True
-        self._waiting.add(spans, self._now(), file)
+        self._waiting.add(spans, self._now(), file, size)
         self._see(spans)
 
     def _see(self, spans: Sequence[ReceivedSpan]) -> None:
@@ -171,9 +204,13 @@ class Intake:
 
     def _work(self) -> None:
         while not self._done.is_set():
-            self._is_crowded.wait(_EVERY)
+            self._wake.wait(_EVERY)
+            self._wake.clear()
             self.journal.show_life()
-            self.settle()
+            try:
+                self.settle()
+            except Exception as error:  # noqa: BLE001 - what is not derived now is derived the next time
+                _log.warning("turnlog could not derive what it received and tries again: %r", error)
             if self._is_untold and self._provisional is not None and self._provisional.is_due():
                 self._tell_provisionally()
 
@@ -181,15 +218,24 @@ class Intake:
         if self._provisional is not None:
             with self._lock:
                 self._is_untold = False
-                traces = [list(trace.spans) for trace in self._waiting.all()]
+                traces = [list(trace.spans) for trace in self._waiting.newest(_MOST_TOLD)]
             try:
                 self._provisional.tell(traces, self._player.known)
             except Exception as error:  # noqa: BLE001 - what is told for the time being is told anew the next time
                 _log.warning("turnlog could not say what is known of incomplete traces: %r", error)
 
 
+def _after_fork_in_child() -> None:
+    for intake in list(_intakes):
+        intake.after_fork_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 def settle_orphans(settings: Settings) -> None:
     """Derive what receivers left that are dead for longer than anybody waits for more of a trace."""
     intake = Intake(settings)
     intake._adopt(time.time_ns() - int(GIVE_UP * 1e9))
+    intake.settle(everything=True)
     intake.close()

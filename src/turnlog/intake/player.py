@@ -34,6 +34,12 @@ _MOST_TRACES = 8192
 _BATCH = 1024 * 1024
 _FLAGS = TraceFlags(TraceFlags.SAMPLED)
 _KINDS = {kind.name.lower(): kind for kind in SpanKind}
+_SUMMARIES = (
+    semconv.COMMIT_INPUT_SUMMARY,
+    semconv.COMMIT_OUTPUT_SUMMARY,
+    semconv.TURN_INPUT_SUMMARY,
+    semconv.TURN_OUTPUT_SUMMARY,
+)
 _WORKING_DIRECTORY = "process.working_directory"
 _NOWHERE = Resource.get_empty()
 _STATUSES = {code.name.lower(): code for code in StatusCode}
@@ -51,7 +57,7 @@ class Player:
         self._journal = _Journal(self._rows)
         self._homes: OrderedDict[str, _Home] = OrderedDict()
         self._home_of: OrderedDict[str, str] = OrderedDict()
-        self._answers: OrderedDict[str, str] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._heard: OrderedDict[str, int] = OrderedDict()
         self._senders: OrderedDict[str, None] = OrderedDict()
         self._origins: dict[int, tuple[Mapping[str, Any], str]] = {}
@@ -89,10 +95,10 @@ class Player:
     def _is_told_elsewhere(self, pieces: Sequence[Piece]) -> bool:
         """Whether all its calls were told in another trace, by another instrumentation of the program: answers have ids."""
         calls = [piece for piece in pieces if piece.operation and not piece.has_state]
-        answers = [str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "") for piece in calls]
+        answers = [(self._origin(piece.span), str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "")) for piece in calls]
         scopes = [self._answers.get(answer) for answer in answers]
         for piece, answer in zip(calls, answers, strict=True):
-            if answer:
+            if answer[1]:
                 self._answers.setdefault(answer, piece.span.scope)
         while len(self._answers) > _MOST_TRACES:
             self._answers.popitem(last=False)
@@ -110,6 +116,10 @@ class Player:
         if not span.has_state:
             with lent({} if piece.aside else dict(piece.told.content)):
                 home.processor.on_start(cast(Span, span))
+        elif (turn := piece.span.attributes.get(semconv.TURN_ID)) is not None:
+            session = str(piece.span.attributes.get(semconv.SESSION_ID) or "")
+            identity = Identity(session, self._turn(str(turn)), given=True, explicit=True, opened=True)
+            self.known.remember(int(piece.span.span_id, 16), identity)
         return span
 
     def _end(self, span: _PlayedSpan, home: _Home) -> None:
@@ -117,13 +127,9 @@ class Player:
             home.processor._on_ending(cast(Span, span))
             home.processor.on_end(span)
             return
-        # Its own process has derived it.
-        attributes = span.attributes or {}
-        session, turn = str(attributes.get(semconv.SESSION_ID) or ""), attributes.get(semconv.TURN_ID)
-        if turn is not None:
-            identity = Identity(session, self._turn(str(turn)), given=True, explicit=True, opened=True)
-            self.known.remember(span.context.span_id, identity)
-        self._journal.append(span_row(span, "end", self._policy))
+        # Its own process has derived it, under a policy of its own.
+        summaries = {key: self._policy.summary(span.given[key]) for key in _SUMMARIES if key in span.given}
+        self._journal.append(span_row(span, "end", self._policy, beside=summaries))
 
     def _turn(self, id: str) -> Turn:
         turn = self._turns.setdefault(id, Turn(id))
@@ -162,6 +168,8 @@ class Player:
 
     def _scope(self, name: str) -> InstrumentationScope:
         if name not in self._scopes:
+            if len(self._scopes) >= _MOST_SENDERS:
+                self._scopes.clear()
             self._scopes[name] = InstrumentationScope(name)
         return self._scopes[name]
 
@@ -249,7 +257,9 @@ class _PlayedSpan(ReadableSpan):
     def __init__(self, piece: Piece, scope: InstrumentationScope) -> None:
         span = piece.span
         self.has_state = piece.has_state
+        self.given = span.attributes
         attributes = _Attributes(span.attributes)
+        attributes.pop(semconv.RECEIVED_CLOCK_SHIFT, None)
         if piece.aside:
             attributes.pop(semconv.GEN_AI_OPERATION_NAME, None)
         elif not piece.has_state:

@@ -28,6 +28,10 @@ class Provisional:
         self._due_at = 0.0
         self._is_there = False
 
+    def move(self, process_id: str) -> None:
+        """In a forked child: the file is the parent's."""
+        self._path, self._is_there = self._path.with_stem(process_id), False
+
     def forget(self, process_id: str) -> None:
         """What a receiver that is dead has told."""
         self._path.with_stem(process_id).unlink(missing_ok=True)

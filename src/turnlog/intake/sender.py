@@ -12,7 +12,7 @@ from typing import Any
 
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 
-from turnlog.content import dump_json, redact
+from turnlog.content import dump_json, without_secrets
 from turnlog.identity import Sessions
 
 # Hosts have no colon in their names, so no process of this machine is called so.
@@ -25,13 +25,14 @@ class Ids(IdGenerator):
 
     def __init__(self) -> None:
         self._about: tuple[str, ...] = ("",)
-        self._count = itertools.count()
+        self._count = self._made = itertools.count()
 
     def follow(self, *about: str) -> None:
-        self._about, self._count = about, itertools.count()
+        self._about, self._count, self._made = about, itertools.count(), itertools.count()
 
     def made(self) -> str:
-        return id_of(*self._about, str(next(self._count)))
+        """The next session's or turn's: apart from spans', of which there may be more or fewer when this is told again."""
+        return id_of(*self._about, "made", str(next(self._made)))
 
     def generate_span_id(self) -> int:
         return int(_digest(*self._about, str(next(self._count)))[:16], 16) or 1
@@ -47,7 +48,7 @@ class SenderSessions(Sessions):
         super().__init__()
         self.trace = ""
         self._ids = ids
-        self._own = id_of(origin) if any(resource.get(key) for key in _OF_A_PROCESS) else ""
+        self._own = id_of(origin) if is_process(resource) else ""
 
     def _new_id(self) -> str:
         return self._ids.made()
@@ -57,6 +58,11 @@ class SenderSessions(Sessions):
 
     def _likely_session(self, opens: bool) -> str:
         return super()._likely_session(opens) if self._own else self._process_session()
+
+
+def is_process(resource: Mapping[str, Any]) -> bool:
+    """Whether a resource is one process, and not a service of which there may be many, now and later."""
+    return any(resource.get(key) for key in _OF_A_PROCESS)
 
 
 def origin_of(resource: Mapping[str, Any]) -> str:
@@ -71,7 +77,7 @@ def process_row(origin: str, resource: Mapping[str, Any], start_ns: int) -> byte
         "host": str(resource.get("host.name") or ""),
         "pid": pid if isinstance(pid, int) else 0,
         "start_ns": start_ns,
-        "attributes": {key: redact(item) if isinstance(item, str) else item for key, item in resource.items()},
+        "attributes": without_secrets(resource),
     }
     return dump_json(row) + b"\n"
 

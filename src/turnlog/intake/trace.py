@@ -25,11 +25,13 @@ _NEVER = 2**63
 
 @dataclass(slots=True)
 class Piece:
-    """A span of a trace with what it says in GenAI words. `shift_ns` is how far its clock is behind the trace's."""
+    """A span of a trace with what it says in GenAI words. `outer` is the operation around it; `shift_ns` is how far its clock
+    is behind the trace's."""
 
     span: ReceivedSpan
     told: Told
     parent: Piece | None = None
+    outer: Piece | None = None
     depth: int = 0
     shift_ns: int = 0
     starts_ns: int = 0
@@ -128,30 +130,19 @@ def _follow_calls(pieces: Sequence[Piece]) -> None:
 
 def _downwards(pieces: list[Piece]) -> Iterator[Piece]:
     waiting = sorted((piece for piece in pieces if piece.parent is None), key=_when, reverse=True)
-    met = 0
+    met = set()
     while waiting:
         piece = waiting.pop()
-        met += 1
+        met.add(id(piece))
         yield piece
         for inner in sorted(piece.inner, key=_when, reverse=True):
             inner.depth = piece.depth + 1
             waiting.append(inner)
-    if met < len(pieces):
-        # Parents in a circle: nobody's children.
-        circle = [piece for piece in pieces if piece.parent is not None and not _has_root(piece)]
-        for piece in circle:
-            piece.parent, piece.inner, piece.depth = None, [], 0
-        yield from sorted(circle, key=_when)
-
-
-def _has_root(piece: Piece) -> bool:
-    seen = {id(piece)}
-    while piece.parent is not None:
-        piece = piece.parent
-        if id(piece) in seen:
-            return False
-        seen.add(id(piece))
-    return True
+    # Parents in a circle: nobody's children.
+    circle = [piece for piece in pieces if id(piece) not in met]
+    for piece in circle:
+        piece.parent, piece.inner, piece.depth = None, [], 0
+    yield from sorted(circle, key=_when)
 
 
 def _when(piece: Piece) -> tuple[int, int, str]:
@@ -169,12 +160,12 @@ def _say_each_call_once(pieces: Sequence[Piece]) -> None:
     """Where several instrumentations tell of one call, the one that says most stands for it, with what the others add."""
     by_response: dict[str, Piece] = {}
     for piece in pieces:
+        if piece.parent is not None:
+            piece.outer = piece.parent if piece.parent.operation else piece.parent.outer
         call = _call_of(piece)
         if not call:
             continue
-        outer = piece.parent
-        while outer is not None and not outer.operation:
-            outer = outer.parent
+        outer = piece.outer
         same = outer if outer is not None and _call_of(outer) == call else None
         response = str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "") if call == "model" else ""
         if same is None and response:

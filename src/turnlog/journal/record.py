@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id
 
 from turnlog import semconv
-from turnlog.content import Blob, ContentPolicy, as_text, dump_json, redact
+from turnlog.content import Blob, ContentPolicy, as_text, dump_json, redact, without_secrets
 from turnlog.foreign import is_content
 from turnlog.settings import Capture
 from turnlog.span_attributes import attributes_of
@@ -19,7 +19,6 @@ from turnlog.span_attributes import attributes_of
 ROW_LIMIT = 512 * 1024
 TEXT_LIMIT = 64 * 1024
 _INT64 = 2**63
-_SHORT = 20
 _CONTENT = {
     semconv.GEN_AI_INPUT_MESSAGES,
     semconv.GEN_AI_OUTPUT_MESSAGES,
@@ -59,7 +58,7 @@ def span_row(
         "trace_id": format_trace_id(context.trace_id),
         "span_id": format_span_id(context.span_id),
         "parent_id": format_span_id(span.parent.span_id) if span.parent else "",
-        "name": span.name,
+        "name": without_secrets(span.name),
         "span_kind": _KINDS[span.kind],
         "start_ns": span.start_time,
         "end_ns": span.end_time or 0,
@@ -120,7 +119,7 @@ def _screened(key: str, value: Any, policy: ContentPolicy) -> Any:
     if is_content(key):
         # Said by an instrumentation beside us, often message by message: a summary of each would be the whole.
         return redact(as_text(value)[:ROW_LIMIT]) if _keeps_content(policy) else None
-    return [_without_secrets(item) for item in value] if isinstance(value, list | tuple) else _without_secrets(value)
+    return without_secrets(value, ROW_LIMIT)
 
 
 def _content(value: Any, policy: ContentPolicy) -> str:
@@ -131,11 +130,6 @@ def _content(value: Any, policy: ContentPolicy) -> str:
 
 def _keeps_content(policy: ContentPolicy) -> bool:
     return policy.capture is Capture.FULL or policy.on_spans
-
-
-def _without_secrets(value: Any) -> Any:
-    """A short text holds no secret worth the time; a huge one is cut first, with the row that it makes too long."""
-    return redact(value) if isinstance(value, str) and _SHORT <= len(value) <= ROW_LIMIT else value
 
 
 def _typed(value: Any, kind: str) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from turnlog.content import dump_json, redact
+from turnlog.content import dump_json, without_secrets
 from turnlog.journal.frame import encode_frame
 from turnlog.journal.process import Process, current_process
 from turnlog.settings import Settings
@@ -192,7 +192,7 @@ class JournalWriter:
             "started": process.started,
             "namespace": process.namespace,
             "start_ns": time.time_ns(),
-            "attributes": {key: redact(item) if isinstance(item, str) else item for key, item in resource.items()},
+            "attributes": without_secrets(resource),
         }
 
     def after_fork_in_child(self) -> None:

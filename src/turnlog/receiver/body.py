@@ -67,7 +67,7 @@ def is_compressed(headers: Message) -> bool:
     if encoding not in ("", "identity", "gzip"):
         raise Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"the Content-Encoding {encoding[:100]} is not read here; gzip and identity are",
+            f"the Content-Encoding {encoding[:100]} is not read here. Set OTEL_EXPORTER_OTLP_COMPRESSION to gzip or none",
             {"Accept-Encoding": "gzip"},
         )
     return encoding == "gzip"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Collection
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from email.message import Message
 from http import HTTPStatus
@@ -26,17 +27,23 @@ class NeedsToken(TurnlogError):
 
 @dataclass(frozen=True, slots=True)
 class Guard:
+    """`name` is what senders call the server."""
+
     hosts: frozenset[str]
+    name: str
     token: str = ""
 
     def check_source(self, headers: Message) -> None:
         hosts, origins = headers.get_all("Host", []), headers.get_all("Origin", [])
         if len(hosts) != 1 or _name(hosts[0]) not in self.hosts:
             named = ", ".join(hosts) or "no host"
+            remedy = (
+                f"Send to {self.name}, or start it with --allow-host and the name that senders know it by"
+                if is_wildcard(_name(named).strip("[]"))
+                else f"If it should, start it with --allow-host {_name(named)[:200]}"
+            )
             raise Refusal(
-                HTTPStatus.FORBIDDEN,
-                f"the Host header names {named[:200]}, which this server does not go by. If it should, start it with "
-                f"--allow-host {_name(named)[:200]}",
+                HTTPStatus.FORBIDDEN, f"the Host header names {named[:200]}, which this server does not go by. {remedy}"
             )
         if origins and any(origin.partition("://")[2].lower() != hosts[0].strip().lower() for origin in origins):
             raise Refusal(
@@ -56,7 +63,7 @@ class Guard:
             )
 
 
-def guard_for(host: str, token: str = "", allowed: Collection[str] = ()) -> Guard:
+def guard_for(host: str, token: str = "", allowed: Sequence[str] = ()) -> Guard:
     """The guard of a server bound to `host`. Raises NeedsToken where others than this machine could reach it without one."""
     if not token and not is_loopback(host):
         raise NeedsToken(
@@ -65,10 +72,12 @@ def guard_for(host: str, token: str = "", allowed: Collection[str] = ()) -> Guar
         )
     if token and (len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
         raise NeedsToken(f"a token has at least {_LEAST_TOKEN} printable ASCII characters and no space.")
-    names = {_name(name) for name in allowed}
-    if not _is_wildcard(host):
-        names.add(f"[{host}]" if ":" in host else host.lower())
-    return Guard(_LOOPBACK | names, token)
+    names = [_name(name) for name in allowed]
+    if is_wildcard(host):
+        own = names[0] if names else socket.gethostname().lower()
+    else:
+        own = f"[{host}]" if ":" in host else host.lower()
+    return Guard(_LOOPBACK | {own, *names}, own, token)
 
 
 def is_loopback(host: str) -> bool:
@@ -78,7 +87,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _is_wildcard(host: str) -> bool:
+def is_wildcard(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

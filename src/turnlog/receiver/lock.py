@@ -10,6 +10,7 @@ from pathlib import Path
 
 from turnlog.errors import StoreNotWritable, TurnlogError
 
+FILE = "serve.lock"
 _MOST = 500
 
 
@@ -22,7 +23,7 @@ def sole_server(directory: Path) -> Iterator[Callable[[str], None]]:
     """Hold the directory, or raise AlreadyServed. Gives what writes down the address under which it is served."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(directory / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StoreNotWritable(
             f"cannot write in {directory}: {error.strerror}. Set TURNLOG_DIR to a directory you can write."
@@ -42,3 +43,16 @@ def sole_server(directory: Path) -> Iterator[Callable[[str], None]]:
         yield tell
     finally:
         os.close(descriptor)
+
+
+def server_of(directory: Path) -> str:
+    """The process that serves the directory and its address, as it wrote them down; empty if there is none."""
+    try:
+        with (directory / FILE).open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read(_MOST).decode("utf-8", "replace")
+    except OSError:
+        pass
+    return ""

@@ -21,7 +21,7 @@ from turnlog import otlp
 from turnlog.intake import Intake, IntakeFull
 from turnlog.otlp import JSON, PROTOBUF, Malformed, TooManySpans
 from turnlog.receiver.body import Source, has_body, inflate, is_compressed, read_body
-from turnlog.receiver.guard import Guard
+from turnlog.receiver.guard import Guard, is_wildcard
 from turnlog.receiver.refusal import Refusal, try_later
 
 _log = logging.getLogger("turnlog")
@@ -35,6 +35,7 @@ MOST_CONNECTIONS = 256
 # Decoding holds the interpreter, so more at once are no faster; two, so that one decodes while the other writes. It bounds
 # what a request that unfolds in memory can take.
 _DECODED_AT_ONCE = 2
+_PROTOCOL = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"
 _IDLE = 120.0
 _LINGER = 2.0
 _PIECE = 64 * 1024
@@ -69,7 +70,8 @@ class Receiver(ThreadingHTTPServer):
         self._requests: set[_Handler] = set()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._warned_of_grpc = False
+        self._warned_of: set[str] = set()
+        self.left = 0
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -79,7 +81,10 @@ class Receiver(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
+        """Where senders find it."""
         host, port = self.server_address[:2]
+        if is_wildcard(str(host)):
+            return f"http://{self.guard.name}:{port}"
         name = f"[{host!s}]" if self.address_family == socket.AF_INET6 else str(host)
         return f"http://{name}:{port}"
 
@@ -106,11 +111,13 @@ class Receiver(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         _log.debug("turnlog: a connection broke", exc_info=True)
 
-    def warn_of_grpc(self) -> None:
-        """Once: a sender that speaks HTTP/2 cannot read the answer, and says little more than that it failed."""
-        if not self._warned_of_grpc:
-            self._warned_of_grpc = True
-            _log.warning("turnlog: a sender speaks gRPC. It needs OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf")
+    def warn_once(self, kind: str, message: str) -> None:
+        """Many senders say little more than that it failed. A stranger has a part in the message: nothing in it is obeyed."""
+        with self._changed:
+            is_known = kind in self._warned_of
+            self._warned_of.add(kind)
+        if not is_known:
+            _log.warning("turnlog: %s", "".join(letter if letter.isprintable() else "?" for letter in message))
 
     def connected(self, handler: _Handler) -> None:
         with self._changed:
@@ -178,7 +185,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refusal(HTTPStatus.NOT_FOUND, f"there is nothing at this path; traces go to {TRACES}")
         self._check_method("POST")
         if self.headers.get_content_type() not in (PROTOBUF, JSON):
-            raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type is neither {PROTOBUF} nor {JSON}")
+            raise Refusal(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                f"the Content-Type is neither {PROTOBUF} nor {JSON}. Senders need {_PROTOCOL}",
+            )
         if not admitted:
             raise try_later(f"{MOST_REQUESTS} requests are running")
         compressed = is_compressed(self.headers)
@@ -220,6 +230,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, refusal: Refusal) -> None:
         self.server.count(refused=1)
+        # What is wrong on this side is logged where it happens.
+        if refusal.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.server.warn_once(str(refusal.status), f"a request was refused with {refusal.status}: {refusal.message}")
         self._send(refusal.status, otlp.encode_status(self._form, refusal.code, refusal.message), refusal.headers)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
@@ -227,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.count(refused=1)
         self._unread = True
         if code == HTTPStatus.HTTP_VERSION_NOT_SUPPORTED:
-            self.server.warn_of_grpc()
+            self.server.warn_once("gRPC", f"a sender speaks gRPC. It needs {_PROTOCOL}")
         self._send(HTTPStatus(code), otlp.encode_status(JSON, 3, message or HTTPStatus(code).phrase), form=JSON)
         self.wfile.flush()
         self._leave_whole()

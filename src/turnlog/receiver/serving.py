@@ -26,6 +26,7 @@ def receiving(settings: Settings, guard: Guard, host: str, port: int) -> Iterato
         tell(receiver.url)
         loader = BackgroundLoader(settings, intake.journal)
         intake.start()
+        receiver.left = intake.taken
         receiver.start()
         loader.start()
         try:

@@ -6,6 +6,7 @@ The same SQL loads the store and overlays a reader's view with what is not loade
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -102,15 +103,16 @@ def unloaded_tail(db: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator
     """What the journals hold beyond what `store` has loaded, then what is told for the time being, chunk by chunk; one chunk is
     empty when that is nothing."""
     read_to = dict(db.execute("select journal, read_to from store.raw.journals").fetchall())
+    # Read first and told last: what it says is taken out of it when the journal has it.
+    provisional = take_chunk(list_provisional(settings.journals), {}, sys.maxsize)
     journals = list_journals(settings.journals)
     is_nothing = True
-    for files in (journals, list_provisional(settings.journals)):
-        while (taken := take_chunk(files, read_to)).frames or taken.bad:
-            is_nothing = False
-            yield taken
-            read_to |= taken.read_to
-    if is_nothing:
-        yield take_chunk(journals, read_to)
+    while (taken := take_chunk(journals, read_to)).frames or taken.bad:
+        is_nothing = False
+        yield taken
+        read_to |= taken.read_to
+    if provisional.frames or is_nothing:
+        yield provisional._replace(has_finished=taken.has_finished)
 
 
 def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:

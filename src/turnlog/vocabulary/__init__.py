@@ -5,6 +5,7 @@ Only words are mapped here. What they mean for a session is the deriver's busine
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from turnlog.vocabulary.pydantic_ai import PYDANTIC_AI
 from turnlog.vocabulary.vercel_ai import VERCEL_AI
 from turnlog.vocabulary.words import Convention, Told
 
+_log = logging.getLogger("turnlog")
 __all__ = ["CONVENTIONS", "Told", "told"]
 
 # The first that speaks tells: one that adds words to another's comes before it.
@@ -40,7 +42,12 @@ def told(span: ReceivedSpan, *, is_root: bool) -> Told:
     it, so that a chain or a workflow is the agent's run and not a step of it."""
     for convention in CONVENTIONS:
         if convention.speaks(span):
-            found = convention.told(span, is_root)
+            try:
+                found = convention.told(span, is_root)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                # Anybody can send anything under these names.
+                _log.debug("turnlog could not read a span in the words of %s: %r", convention.name, error)
+                found = Told({}, {})
             _tell_failure(span, found)
             return found
     return Told({}, {})

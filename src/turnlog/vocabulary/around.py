@@ -32,19 +32,21 @@ def _name_agents(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
 
 def _name_arguments(spans: Sequence[tuple[ReceivedSpan, Told]]) -> None:
     """Some record of a function with one argument only its value; the model has asked for it by name."""
-    asked: list[Mapping[str, Any]] = []
+    asked: dict[str, list[Mapping[str, Any]]] = {}
     for span, told in spans:
         operation = told.attributes.get(semconv.GEN_AI_OPERATION_NAME)
         if operation in MODEL_CALLS:
             said = told.content.get(semconv.GEN_AI_OUTPUT_MESSAGES, ())
-            asked += [part for message in said for part in message["parts"] if part.get("type") == "tool_call"]
+            for part in (part for message in said for part in message["parts"] if part.get("type") == "tool_call"):
+                asked.setdefault(str(part.get("name")), []).append(part)
         given = told.content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS)
         if operation != _TOOL or not isinstance(given, str):
             continue
         tool = told.attributes.get(semconv.GEN_AI_TOOL_NAME) or span.attributes.get(semconv.GEN_AI_TOOL_NAME)
-        call = next((call for call in asked if call.get("name") == tool and _is_only(given, call.get("arguments"))), None)
+        waiting = asked.get(str(tool), [])
+        call = next((call for call in waiting if _is_only(given, call.get("arguments"))), None)
         if call is not None:
-            asked.remove(call)
+            waiting.remove(call)
             told.content[semconv.GEN_AI_TOOL_CALL_ARGUMENTS] = call["arguments"]
 
 

@@ -55,6 +55,9 @@ class Driver:
                 message = await stream.get_final_message()
         if not leave:
             self._keep(runner, message)
+        elif hasattr(runner, "close"):
+            # Else its generator is closed with the event loop, where it sometimes fails, with turnlog or without.
+            await runner.close()
 
     def _run(self, text: str, **how: bool):
         self._messages.append({"role": "user", "content": text})

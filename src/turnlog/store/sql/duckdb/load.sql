@@ -152,6 +152,7 @@ with parsed_changes as (
         from_json(context_changes, '[{"op":"VARCHAR","at":"BIGINT","hash":"VARCHAR","role":"VARCHAR","call":"VARCHAR","from":"VARCHAR","text":"VARCHAR","keys":["VARCHAR"]}]') as parsed
     from arrived
     where context_changes <> '[]'
+      and json_valid(context_changes)
 ),
 messages as (
     select

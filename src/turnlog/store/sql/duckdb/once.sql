@@ -22,8 +22,8 @@ there as (
         end as span_key
     from known_spans as s
     join known_processes as p using (process_key)
-    where s.start_ns >= (select min(start_ns) - 3600000000000 from staged where record = 'end')
-      and s.start_ns <= (select max(start_ns) + 3600000000000 from staged where record = 'end')
+    where s.start_ns >= (select min(start_ns)::hugeint - 3600000000000 from staged where record = 'end')
+      and s.start_ns <= (select max(start_ns)::hugeint + 3600000000000 from staged where record = 'end')
 ),
 repeated as (
     select

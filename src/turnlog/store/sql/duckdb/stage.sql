@@ -12,7 +12,7 @@ select
         else substr(md5(concat(
             trace_id,
             span_id,
-            start_ns - coalesce((attributes ->> '$."turnlog.received.clock_shift"')::bigint, 0)
+            start_ns - coalesce(try_cast(attributes ->> '$."turnlog.received.clock_shift"' as bigint), 0)
         )), 1, 16)
     end as commit_id,
     coalesce(trace_id, '') as trace_id,
