@@ -347,3 +347,12 @@ def test_a_receiver_that_keeps_nothing_keeps_no_summary_of_anothers(settings: Se
     summed = {**given.attributes, "turnlog.commit.output.summary": "all of it"}
     taken(replace(settings, capture=Capture.NONE), [replace(given, attributes=summed)])
     assert [row[6] for row in log(settings)] == [""]
+
+
+def test_a_process_that_sends_its_trace_in_many_requests_has_one_clock(settings: Settings, expected: list[Row]) -> None:
+    """A tool begins while the answer that asks for it still comes in: that is no other clock."""
+    early = [later(each, -0.5) if each.name == "execute_tool" else each for each in two_turns()]
+    taken(settings, *([replace(each, resource=dict(each.resource))] for each in early), quiet=60.0)
+    with Store(settings).reading() as db:
+        starts = db.execute("select span_id, start_ns from raw.spans").fetchall()
+    assert sorted(starts) == sorted((each.span_id, each.start_ns) for each in early)

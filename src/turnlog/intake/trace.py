@@ -25,11 +25,12 @@ _NEVER = 2**63
 
 @dataclass(slots=True)
 class Piece:
-    """A span of a trace with what it says in GenAI words. `outer` is the operation around it; `shift_ns` is how far its clock
-    is behind the trace's."""
+    """A span of a trace with what it says in GenAI words. `sender` numbers the processes of the trace; `outer` is the operation
+    around it; `shift_ns` is how far its clock is behind the trace's."""
 
     span: ReceivedSpan
     told: Told
+    sender: int = 0
     parent: Piece | None = None
     outer: Piece | None = None
     depth: int = 0
@@ -86,7 +87,7 @@ def pieces_of(spans: Sequence[ReceivedSpan], told: Callable[[ReceivedSpan, bool]
             parent.inner.append(piece)
     pieces = list(_downwards(pieces))
     _say_each_call_once(pieces)
-    if len({id(piece.span.resource) for piece in pieces}) > 1:
+    if _number_senders(pieces) > 1:
         _set_clocks(pieces)
     for piece in pieces:
         own = piece.span.start_ns + piece.shift_ns
@@ -195,11 +196,25 @@ def _says(piece: Piece) -> tuple[bool, int]:
     return piece.has_state, sum(piece.content(key) is not None for key in keys)
 
 
+def _number_senders(pieces: Sequence[Piece]) -> int:
+    """How many there are. Each request has resources of its own, which say the same for the same sender."""
+    resources: list[Mapping[str, Any]] = []
+    numbers: dict[int, int] = {}
+    for piece in pieces:
+        resource = piece.span.resource
+        if id(resource) not in numbers:
+            if resource not in resources:
+                resources.append(resource)
+            numbers[id(resource)] = resources.index(resource)
+        piece.sender = numbers[id(resource)]
+    return len(resources)
+
+
 def _set_clocks(pieces: Sequence[Piece]) -> None:
     """Processes whose clocks disagree: each is moved as little as lets it begin within its parent in another process, after the
     model has asked for its tool calls and before the model hears of them."""
     shifts: dict[int, int] = {}
-    root = id(pieces[0].span.resource)
+    root = pieces[0].sender
     asked: dict[str, Piece] = {}
     heard: dict[str, Piece] = {}
     for piece in pieces:
@@ -209,7 +224,7 @@ def _set_clocks(pieces: Sequence[Piece]) -> None:
             for call in _results_in(piece.content(semconv.GEN_AI_INPUT_MESSAGES)):
                 heard.setdefault(call, piece)
     for piece in pieces:
-        here = id(piece.span.resource)
+        here = piece.sender
         if here == root or here in shifts or piece.has_state:
             continue
         least, most = _bounds(piece, asked, heard)
@@ -218,7 +233,7 @@ def _set_clocks(pieces: Sequence[Piece]) -> None:
         elif most is not None and piece.span.end_ns > most:
             shifts[here] = max(most - piece.span.end_ns, (least or 0) - piece.span.start_ns)
     for piece in pieces:
-        piece.shift_ns = shifts.get(id(piece.span.resource), 0)
+        piece.shift_ns = shifts.get(piece.sender, 0)
 
 
 def _bounds(piece: Piece, asked: Mapping[str, Piece], heard: Mapping[str, Piece]) -> tuple[int | None, int | None]:
@@ -226,14 +241,14 @@ def _bounds(piece: Piece, asked: Mapping[str, Piece], heard: Mapping[str, Piece]
     least: list[int] = []
     most: list[int] = []
     parent = piece.parent
-    if parent is not None and parent.span.resource is not piece.span.resource:
+    if parent is not None and parent.sender != piece.sender:
         least.append(parent.span.start_ns)
         if piece.span.start_ns > parent.span.end_ns:
             most.append(parent.span.end_ns)
     call = str(piece.get(semconv.GEN_AI_TOOL_CALL_ID) or "") if piece.operation == _TOOL else ""
-    if call in asked and asked[call].span.resource is not piece.span.resource:
+    if call in asked and asked[call].sender != piece.sender:
         least.append(asked[call].span.end_ns)
-    if call in heard and heard[call].span.resource is not piece.span.resource:
+    if call in heard and heard[call].sender != piece.sender:
         most.append(heard[call].span.start_ns)
     return max(least, default=None), min(most, default=None)
 
