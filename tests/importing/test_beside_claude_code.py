@@ -79,9 +79,13 @@ def log(settings: Settings) -> list[tuple[Any, ...]]:
     ]
 
 
-async def test_the_imported_log_is_the_recorded_one(settings: Settings, tmp_path: Path) -> None:
+async def test_the_imported_log_is_the_recorded_one(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
+    # A recorded path is told as seen from the program's folder, an imported one from the agent's.
+    monkeypatch.chdir(home)
     environment = {
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
