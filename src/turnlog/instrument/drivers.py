@@ -163,10 +163,11 @@ class Steps:
     In place, because a proxy around the object would change its type for the application.
     """
 
-    __slots__ = ("_iterator", "run")
+    __slots__ = ("_iterator", "loops", "run")
 
     def __init__(self, run: Run, iterator: Any) -> None:
         self.run = run
+        self.loops = 0
         self._iterator = iterator
 
     def __iter__(self) -> _Loop:
@@ -205,13 +206,15 @@ class Steps:
 class _Loop:
     """One `for` over the stream. When the application breaks out, all that happens is that this object goes away.
 
-    Whoever breaks out and then loops over the same stream again gets the items, but not on the span.
+    Whoever breaks out and then loops over the same stream again gets the items, but not on the span; unless the next loop has
+    begun by then, as LiteLLM begins one for each item, and the last is collected later.
     """
 
     __slots__ = ("_steps",)
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
+        steps.loops += 1
 
     def __iter__(self) -> _Loop:
         return self
@@ -226,7 +229,9 @@ class _Loop:
         return await anext(self._steps)
 
     def __del__(self) -> None:
-        self._steps.run.finish()
+        self._steps.loops -= 1
+        if not self._steps.loops:
+            self._steps.run.finish()
 
 
 def finish_when(run: Run, instance: Any, method: str) -> None:
