@@ -8,6 +8,7 @@ from typing import Any
 from turnlog import semconv
 from turnlog.instrument.calls import Facts
 from turnlog.operation import Messages
+from turnlog.vocabulary.messages import joined
 
 Part = dict[str, Any]
 
@@ -44,7 +45,7 @@ def response_facts(responses: Sequence[Any]) -> Facts:
         semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: getattr(usage, "cached_content_token_count", None),
         semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: getattr(usage, "thoughts_token_count", None),
     }
-    parts = _joined([part for each in whole for raw in _parts_of(each) for part in _part(raw)])
+    parts = joined([part for each in whole for raw in _parts_of(each) for part in _part(raw)])
     content = {semconv.GEN_AI_OUTPUT_MESSAGES: [{"role": "assistant", "parts": parts}]} if parts else {}
     if last.error_message:
         content[semconv.EXCEPTION_MESSAGE] = last.error_message
@@ -82,17 +83,6 @@ def _part(raw: Any) -> list[Part]:
     if (ran := raw.code_execution_result) is not None:
         return [{"type": "code_execution_result", "content": ran.output}]
     return []
-
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """Pieces of one text as one part."""
-    joined: list[Part] = []
-    for part in parts:
-        if joined and part["type"] in ("text", "reasoning") and joined[-1]["type"] == part["type"]:
-            joined[-1] = {**part, "content": joined[-1]["content"] + part["content"]}
-        else:
-            joined.append(part)
-    return joined
 
 
 def _instructions(given: Any) -> list[Part]:

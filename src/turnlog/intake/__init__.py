@@ -35,8 +35,6 @@ _EVERY = 0.5
 _QUIET_SPANS = 20_000
 _GIVE_UP_SPANS = 200_000
 _SETTLE_SPANS = 5_000
-
-
 _intakes: weakref.WeakSet[Intake] = weakref.WeakSet()
 
 

@@ -170,15 +170,15 @@ def _say_each_call_once(pieces: Sequence[Piece]) -> None:
         same = outer if outer is not None and _call_of(outer) == call else None
         response = str(piece.get(semconv.GEN_AI_RESPONSE_ID) or "") if call == "model" else ""
         if same is None and response:
-            other = by_response.get(response)
-            same = other if other is not None and other.span.scope != piece.span.scope and not other.aside else None
+            known = by_response.get(response)
+            same = known if known is not None and known.span.scope != piece.span.scope and not known.aside else None
         if same is not None and not (piece.has_state and same.has_state):
-            stands, aside = (piece, same) if _says(piece) > _says(same) else (same, piece)
-            aside.aside = True
-            for key, value in {**aside.span.attributes, **aside.told.attributes}.items():
+            stands, other = (piece, same) if _says(piece) > _says(same) else (same, piece)
+            other.aside = True
+            for key, value in {**other.span.attributes, **other.told.attributes}.items():
                 if key.startswith("gen_ai.") and stands.get(key) is None:
                     stands.told.attributes[key] = value
-            for key, value in aside.told.content.items():
+            for key, value in other.told.content.items():
                 stands.told.content.setdefault(key, value)
             piece = stands
         if response:

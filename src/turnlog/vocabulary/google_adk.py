@@ -5,12 +5,12 @@ and a tool call that was given up only lacks one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from turnlog import semconv
 from turnlog.received import ReceivedSpan
 from turnlog.semconv import GenAiOperation
 from turnlog.vocabulary.genai import GENAI
+from turnlog.vocabulary.messages import joined
 from turnlog.vocabulary.words import Convention, Told, parsed
 
 _SCOPE = "gcp.vertex.agent"
@@ -25,7 +25,7 @@ _MERGED = "(merged tools)"
 def _told(span: ReceivedSpan, is_root: bool) -> Told:
     found = GENAI.told(span, is_root)
     if semconv.GEN_AI_OUTPUT_MESSAGES in found.content:
-        parts = _joined([part for said in found.content[semconv.GEN_AI_OUTPUT_MESSAGES] for part in said["parts"]])
+        parts = joined([part for said in found.content[semconv.GEN_AI_OUTPUT_MESSAGES] for part in said["parts"]])
         found.content[semconv.GEN_AI_OUTPUT_MESSAGES] = [{"role": "assistant", "parts": parts}] if parts else []
     for said in found.content.get(semconv.GEN_AI_INPUT_MESSAGES, ()):
         for part in said["parts"]:
@@ -60,17 +60,6 @@ def _was_given_up(span: ReceivedSpan) -> bool:
         and semconv.GEN_AI_TOOL_CALL_ARGUMENTS in span.attributes
         and span.attributes.get(semconv.GEN_AI_TOOL_TYPE) != _LONG_RUNNING
     )
-
-
-def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Pieces of one text as one part."""
-    joined: list[dict[str, Any]] = []
-    for part in parts:
-        if joined and part["type"] in ("text", "reasoning") and joined[-1]["type"] == part["type"]:
-            joined[-1] = {**part, "content": joined[-1]["content"] + part["content"]}
-        else:
-            joined.append(part)
-    return joined
 
 
 GOOGLE_ADK = Convention("Google ADK", lambda span: span.scope == _SCOPE, _told)

@@ -186,3 +186,14 @@ def _text(content: Any) -> list[Part]:
 def last(found: Sequence[Message]) -> list[Message]:
     """The answer in a list that holds everything that was said."""
     return list(found[-1:])
+
+
+def joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pieces of one text as one part."""
+    whole: list[dict[str, Any]] = []
+    for part in parts:
+        if whole and part["type"] in ("text", "reasoning") and whole[-1]["type"] == part["type"]:
+            whole[-1] = {**part, "content": whole[-1]["content"] + part["content"]}
+        else:
+            whole.append(part)
+    return whole

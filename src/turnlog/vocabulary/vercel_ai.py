@@ -20,7 +20,7 @@ _OPERATIONS = {
     **dict.fromkeys(("ai.embed.doEmbed", "ai.embedMany.doEmbed"), GenAiOperation.EMBEDDINGS),
     "ai.toolCall": GenAiOperation.EXECUTE_TOOL,
 }
-_MODEL_CALLS = (".doGenerate", ".doStream")
+_MODEL_CALL_ENDINGS = (".doGenerate", ".doStream")
 _SESSIONS = tuple(
     f"ai.telemetry.metadata.{name}"
     for name in ("sessionId", "session.id", "session_id", "conversationId", "threadId", "chatId")
@@ -43,7 +43,7 @@ _USAGE = {
 def _told(span: ReceivedSpan, is_root: bool) -> Told:
     said = span.attributes
     named = str(said[_OPERATION])
-    operation = GenAiOperation.CHAT if named.endswith(_MODEL_CALLS) else _OPERATIONS.get(named)
+    operation = GenAiOperation.CHAT if named.endswith(_MODEL_CALL_ENDINGS) else _OPERATIONS.get(named)
     if operation is None:
         return Told({}, {})
     attributes = {
