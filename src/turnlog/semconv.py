@@ -49,6 +49,18 @@ TOOL_SERVER = "turnlog.tool.server"
 RETRY_OF = "turnlog.retry.of"
 RETRY_ATTEMPT = "turnlog.retry.attempt"
 
+COMMIT_SELF_REPORTED = "turnlog.commit.self_reported"
+
+REPLAY_RECORD = "turnlog.replay.record"
+REPLAY_OF = "turnlog.replay.of"
+
+LEASE_FENCES = "turnlog.lease.fences"
+LEASE_EPOCH = "turnlog.lease.epoch"
+LEASE_HOLDER = "turnlog.lease.holder"
+
+MEMORY_OPERATION = "turnlog.memory.operation"
+MEMORY_ITEMS = "turnlog.memory.items"
+
 RECEIVED_CLOCK_SHIFT = "turnlog.received.clock_shift"
 
 LIFECYCLE_STATE = "turnlog.lifecycle.state"
@@ -170,6 +182,14 @@ class SourceKind(StrEnum):
     TOOL_OUTPUT = "tool_output"
     RETRIEVED = "retrieved"
     MODEL_GENERATED = "model_generated"
+
+
+class MemoryOperation(StrEnum):
+    """What was done to the items that a framework keeps of the session."""
+
+    ADD = "add"
+    POP = "pop"
+    CLEAR = "clear"
 
 
 class LifecycleState(StrEnum):
@@ -295,6 +315,14 @@ COLUMNS = (
     Column(PROVENANCE_VERIFIED, "verified", "BOOLEAN"),
     Column(RETRY_OF, "retry_of", "VARCHAR"),
     Column(RETRY_ATTEMPT, "attempt", "BIGINT"),
+    Column(COMMIT_SELF_REPORTED, "self_reported", "BOOLEAN"),
+    Column(REPLAY_RECORD, "replay_record", "VARCHAR"),
+    Column(REPLAY_OF, "replay_of", "VARCHAR"),
+    Column(LEASE_FENCES, "lease_fences", "VARCHAR[]"),
+    Column(LEASE_EPOCH, "lease_epoch", "BIGINT"),
+    Column(LEASE_HOLDER, "lease_holder", "VARCHAR"),
+    Column(MEMORY_OPERATION, "memory_operation", "VARCHAR"),
+    Column(MEMORY_ITEMS, "memory_items", "VARCHAR[]"),
     Column(LIFECYCLE_STATE, "lifecycle_state", "VARCHAR"),
     Column(LIFECYCLE_PAUSE_REASON, "pause_reason", "VARCHAR"),
     Column(LIFECYCLE_PINNED, "pinned", "BOOLEAN"),
@@ -302,6 +330,7 @@ COLUMNS = (
     Column(CHECKPOINT_PARENT_ID, "checkpoint_parent", "VARCHAR"),
     Column(CHECKPOINT_SOURCE, "checkpoint_source", "VARCHAR"),
     Column(SESSION_ID, "session_id", "VARCHAR"),
+    Column(SESSION_PREVIOUS_ID, "previous_session", "VARCHAR"),
     Column(ERROR_TYPE, "error_type", "VARCHAR"),
     Column(GEN_AI_OPERATION_NAME, "operation", "VARCHAR"),
     Column(GEN_AI_PROVIDER_NAME, "provider", "VARCHAR"),
@@ -354,6 +383,14 @@ ATTRIBUTE_TYPES = {
     TOOL_SERVER: "string",
     RETRY_OF: "string",
     RETRY_ATTEMPT: "int",
+    COMMIT_SELF_REPORTED: "boolean",
+    REPLAY_RECORD: "string",
+    REPLAY_OF: "string",
+    LEASE_FENCES: "string[]",
+    LEASE_EPOCH: "int",
+    LEASE_HOLDER: "string",
+    MEMORY_OPERATION: "string",
+    MEMORY_ITEMS: "string[]",
     RECEIVED_CLOCK_SHIFT: "int",
     LIFECYCLE_STATE: "string",
     LIFECYCLE_PREVIOUS_STATE: "string",
@@ -421,6 +458,7 @@ ATTRIBUTE_VALUES: dict[str, type[StrEnum]] = {
     COMMIT_OUTCOME_SOURCE: OutcomeSource,
     DECISION_REASON_SOURCE: ReasonSource,
     PROVENANCE_SOURCE_KIND: SourceKind,
+    MEMORY_OPERATION: MemoryOperation,
     LIFECYCLE_STATE: LifecycleState,
     LIFECYCLE_PREVIOUS_STATE: LifecycleState,
     CHECKPOINT_SOURCE: CheckpointSource,

@@ -43,7 +43,13 @@ select
     s.pinned as pinned,
     s.checkpoint_id as checkpoint_id,
     s.checkpoint_parent as checkpoint_parent,
-    s.checkpoint_source as checkpoint_source
+    s.checkpoint_source as checkpoint_source,
+    s.self_reported as self_reported,
+    s.replay_record as replay_record,
+    s.replay_of as replay_of,
+    s.memory_operation as memory_operation,
+    s.memory_items as memory_items,
+    s.previous_session as previous_session
 from span_rows as s
 left join turn_numbers as t on t.session_id = s.session_id and t.turn_id = s.turn_id
 where s.commit_kind <> ''

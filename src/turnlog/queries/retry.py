@@ -1,0 +1,128 @@
+"""What was run again, and how the attempts differ."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnlog.errors import NotFound
+from turnlog.queries.asking import Database, rows, some
+
+
+class Retry(NamedTuple):
+    """A further attempt of a turn or of a tool call, beside the original."""
+
+    session_id: str
+    kind: str
+    attempt: int
+    original_turn: int
+    original_commit_id: str
+    turn: int
+    commit_id: str
+    tool: str
+    original_outcome: str
+    outcome: str
+    original_tokens_in: int
+    tokens_in: int
+    original_tokens_out: int
+    tokens_out: int
+    original_duration_ms: float
+    duration_ms: float
+
+
+class TurnAttempt(NamedTuple):
+    session_id: str
+    turn: int
+    attempt: int
+    attempts: int
+    original_turn: int
+    outcome: str
+    tokens_in: int
+    tokens_out: int
+    duration_ms: float
+
+
+class RetryStep(NamedTuple):
+    step: int
+    commit_a: str
+    commit_b: str
+    kind_a: str
+    kind_b: str
+    tool_a: str
+    tool_b: str
+    input_hash_a: str
+    input_hash_b: str
+    output_hash_a: str
+    output_hash_b: str
+    choice_a: str
+    choice_b: str
+    outcome_a: str
+    outcome_b: str
+    error_a: str
+    error_b: str
+    model_a: str
+    model_b: str
+    parameters_a: str
+    parameters_b: str
+    same: bool
+    same_context: bool
+    same_request: bool
+
+
+class Divergence(NamedTuple):
+    step: int
+    cause: str
+    commit_a: str
+    commit_b: str
+    outcome_a: str
+    outcome_b: str
+
+
+class RetryDiff(NamedTuple):
+    """Two attempts of one turn, the earlier one first, step by step to where they part and beyond."""
+
+    session_id: str
+    attempts: list[TurnAttempt]
+    steps: list[RetryStep]
+    divergence: Divergence | None
+
+
+def retries(db: Database, session: str) -> list[Retry]:
+    return rows(db, Retry, "from retries where session_id = ? order by turn, kind, attempt, commit_id", [session])
+
+
+def retry_diff(db: Database, session: str, turn: int = 0, *, attempt: int = 0, second: int | None = None) -> RetryDiff:
+    """An attempt of a turn against its original, against another attempt by its number, or against that of a second turn.
+
+    Without a turn: the newest that is a retry. The original itself is compared with its newest attempt.
+    """
+    ran_again = rows(
+        db, TurnAttempt, "from turn_attempts where session_id = ? and attempts > 1 order by original_turn, attempt", [session]
+    )
+    turn = turn or max((row.turn for row in ran_again if row.attempt > 1), default=0)
+    chosen = next((row for row in ran_again if row.turn == turn), None)
+    if chosen is None:
+        named = f"turn {turn} of session {session} was run once only" if turn else f"session {session} ran every turn once only"
+        raise NotFound(f"{named}. {_turns_with_retries(ran_again)}".rstrip())
+    siblings = [row for row in ran_again if row.original_turn == chosen.original_turn and row != chosen]
+    wanted = attempt or (1 if chosen.attempt > 1 else chosen.attempts)
+    other = next((row for row in siblings if (row.attempt == wanted if second is None else row.turn == second)), None)
+    if other is None:
+        others = ", ".join(f"attempt {row.attempt} (turn {row.turn})" for row in siblings)
+        raise NotFound(f"turn {turn} is attempt {chosen.attempt} of {chosen.attempts}. Compare it with {others}.")
+    pair = sorted((chosen, other), key=lambda row: row.attempt)
+    sides = [session, pair[0].turn, pair[1].turn]
+    parted = rows(db, Divergence, "from first_divergence(?, ?, ?)", sides)
+    return RetryDiff(
+        session,
+        pair,
+        rows(db, RetryStep, "from retry_steps(?, ?, ?) order by step", sides),
+        parted[0] if parted else None,
+    )
+
+
+def _turns_with_retries(attempts: list[TurnAttempt]) -> str:
+    again: dict[int, list[str]] = {}
+    for row in attempts:
+        again.setdefault(row.original_turn, []).append(str(row.turn))
+    named = [f"{first} (again in {', '.join(later)})" for first, *later in again.values()]
+    return f"Turns with retries: {some(named)}." if named else ""
