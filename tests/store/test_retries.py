@@ -200,7 +200,7 @@ def test_retries(story: Asked, loaded: bool) -> None:
     ]
 
 
-def test_retry_steps(story: Asked) -> None:
+def test_paired_steps(story: Asked) -> None:
     hot = {"request_model": "large", "attributes": {semconv.GEN_AI_REQUEST_TEMPERATURE: 0.5}}
     story.run(
         "t1",
@@ -212,7 +212,7 @@ def test_retry_steps(story: Asked) -> None:
     columns = (
         "step, commit_a, commit_b, kind_a, kind_b, tool_a, tool_b, input_hash_a, input_hash_b, output_hash_a, output_hash_b"
     )
-    assert story.ask(f"select {columns} from retry_steps('s', 1, 2) order by step") == [
+    assert story.ask(f"select {columns} from paired_steps('s', 1, 's', 2) order by step") == [
         (1, "t1 asks", "t2 asks", "decision", "decision", "", "", "", "", "asks", "asks"),
         (2, "t1 reads", "t2 reads", "tool", "tool", "read", "read", "to read", "to read", "from read", "from read"),
         (3, "t1 runs", "t2 runs", "tool", "tool", "run", "run", "to run", "to run", "", "from run"),
@@ -220,14 +220,14 @@ def test_retry_steps(story: Asked) -> None:
         (5, "", "t2 answers", "", "decision", "", "", "", "", "", "done"),
     ]
     columns = "step, choice_a, choice_b, outcome_a, outcome_b, error_a, error_b, model_a, model_b, parameters_a, parameters_b"
-    assert story.ask(f"select {columns}, same, same_context, same_request from retry_steps('s', 1, 2) order by step") == [
+    assert story.ask(f"select {columns}, same, same_context, same_request from paired_steps('s', 1, 's', 2) order by step") == [
         (1, "call read, run", "call read, run", "ok", "ok", "", "", "m", "m", "seed=3", "", True, True, False),
         (2, "", "", "ok", "ok", "", "", "", "", "", "", True, True, True),
         (3, "", "", "timeout", "ok", "TimeoutError", "", "", "", "", "", False, True, True),
         (4, "answer", "", "ok", "ok", "", "", "m", "", "", "", False, True, True),
         (5, "", "answer", "", "ok", "", "", "", "large", "", "temperature=0.5", False, True, True),
     ]
-    assert story.ask("select bool_and(same and same_context and same_request) from retry_steps('s', 1, 1)") == [(True,)]
+    assert story.ask("select bool_and(same and same_context and same_request) from paired_steps('s', 1, 's', 1)") == [(True,)]
 
 
 SEED = {"attributes": {semconv.GEN_AI_REQUEST_SEED: 1}}
@@ -326,7 +326,7 @@ def test_calls_of_one_decision_that_run_in_another_order_are_no_divergence(story
         for label in order.split():
             story.call(f"{turn} {label}", label.removesuffix("s"), ids[label == "runs"], **given)
         story.chat(f"{turn} answers", "s", turn, context_hash="k2", **ANSWERS)
-    assert story.ask("select commit_a, commit_b from retry_steps('s', 1, 2) order by step") == [
+    assert story.ask("select commit_a, commit_b from paired_steps('s', 1, 's', 2) order by step") == [
         (f"t1 {label}", f"t2 {label}") for label in ("asks", "reads", "runs", "answers")
     ]
     assert story.divergence() == []

@@ -33,6 +33,8 @@ _MODULES = {
     "context": "context",
     "taint": "provenance",
     "why": "provenance",
+    "patterns": "patterns",
+    "resume": "resume",
     "pause": "lifecycle",
     "unpause": "lifecycle",
     "close": "lifecycle",
@@ -41,11 +43,15 @@ _MODULES = {
     "unpin": "lifecycle",
     "gc": "retention",
     "export": "exporting",
+    "bundle": "bundle",
+    "unbundle": "bundle",
     "sql": "sql",
     "frameworks": "frameworks",
     "doctor": "doctor",
     "path": "path",
 }
+# Of `turnlog run`: what follows them is not the program yet.
+_WITH_VALUE = ("-s", "--session", "--resume", "--dir", "--capture", "--replay", "--from-turn", "--tools", "--model")
 _CANNOT, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
 
 
@@ -96,7 +102,7 @@ def _split_run(words: list[str]) -> tuple[list[str], list[str]]:
             return words[:position], words[position + 1 :]
         if not word.startswith("-") or word in ("-m", "-c"):
             break
-        position += 2 if word in ("-s", "--session", "--dir", "--capture") else 1
+        position += 2 if word in _WITH_VALUE else 1
     return words[:position], words[position:]
 
 

@@ -10,9 +10,7 @@ import argparse
 from turnlog import queries
 from turnlog.cli.asking import asking
 from turnlog.cli.render import Styled, screen
-from turnlog.errors import StoreNotWritable
-from turnlog.journal.transition import transition_row
-from turnlog.journal.writer import JournalWriter
+from turnlog.journal.transition import append_alone, transition_row
 from turnlog.semconv import LifecycleState
 from turnlog.settings import read_settings
 from turnlog.transitions import refuse_illegal
@@ -51,29 +49,20 @@ def _enter(options: argparse.Namespace, state: LifecycleState) -> int:
     before = LifecycleState.ACTIVE if session.status in _RUNNING else LifecycleState(session.status)
     refuse_illegal(session.session_id, before, state)
     reason: str = getattr(options, "reason", "")
-    _append(transition_row(session.session_id, state=state, reason=reason))
+    append_alone(read_settings(), transition_row(session.session_id, state=state, reason=reason))
     return _tell(session.session_id, f"{session.status} -> {state}")
 
 
 def _pin(options: argparse.Namespace, pinned: bool) -> int:
     session = _session(options)
     if session.pinned is not pinned:
-        _append(transition_row(session.session_id, pinned=pinned))
+        append_alone(read_settings(), transition_row(session.session_id, pinned=pinned))
     return _tell(session.session_id, f"is {'' if pinned else 'not '}pinned" + (" already" if session.pinned is pinned else ""))
 
 
 def _session(options: argparse.Namespace) -> queries.Session:
     with asking() as db:
         return queries.session_of(db, queries.find_session(db, options.session))
-
-
-def _append(row: bytes) -> None:
-    settings = read_settings()
-    writer = JournalWriter(settings)
-    written = writer.append(row)
-    writer.close()
-    if not written:
-        raise StoreNotWritable(f"cannot write in {settings.journals}. Set TURNLOG_DIR to a directory you can write.")
 
 
 def _tell(session: str, what: str) -> int:

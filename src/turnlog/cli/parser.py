@@ -65,9 +65,13 @@ def build_parser() -> argparse.ArgumentParser:
         _context,
         _taint,
         _why,
+        _patterns,
+        _resume,
         _lifecycle,
         _gc,
         _export,
+        _bundle,
+        _unbundle,
         _sql,
         _frameworks,
         _doctor,
@@ -87,25 +91,46 @@ def _run(commands: Any) -> None:
         commands,
         "run",
         "run a program and record it, without changing it",
-        usage="turnlog run [--session ID] [--dir DIR] [--capture LEVEL] [--] COMMAND ...",
+        usage="turnlog run [--session ID | --resume SESSION [--take-over]] [--dir DIR] [--capture LEVEL]\n"
+        "                   [--replay SESSION [--from-turn N] [--tools live | --model live]] [--] COMMAND ...",
         epilog="""\
 examples:
   turnlog run python app.py --port 8000
   turnlog run app.py                       with the Python that turnlog is installed in
   turnlog run -m package.module
   turnlog run --session ticket-42 -- ./agent.sh
+  turnlog run --resume ticket-42 app.py    go on with a session that no other process writes
+  turnlog run --capture full python app.py              keep what a replay needs
+  turnlog run --replay ticket-42 python app.py          again, without the network and without side effects
+  turnlog run --replay ticket-42 --from-turn 4 -- python app.py
 
-Exit code, signals, input and output are the program's own. Python programs that it starts are recorded too.
+Exit code, signals, input and output are the program's own. Python programs that it starts are recorded too. A replay is a
+session of its own, named after the one that it repeats; it stops where the program asks for what was not recorded.
 """,
     )
-    command.add_argument(
+    which = command.add_mutually_exclusive_group()
+    which.add_argument(
         "-s",
         "--session",
         metavar="ID",
         help="the session of all that is recorded, also where a framework names its own; turnlog.session(...) comes first",
     )
+    which.add_argument("--resume", default="", metavar="SESSION", help="go on with this session, as its one writer")
+    command.add_argument(
+        "--take-over", action="store_true", help="resume it also while another process writes it, which is then fenced"
+    )
     command.add_argument("--dir", metavar="DIR", help="record into this directory")
     command.add_argument("--capture", choices=("none", "summary", "full"), help="how much content is kept (default: summary)")
+    command.add_argument(
+        "--replay",
+        metavar="SESSION",
+        help="give back what models answered and tools returned in this session; it needs to be captured in full",
+    )
+    command.add_argument("--from-turn", type=_positive, default=0, metavar="N", help="go live from this turn on")
+    live = command.add_mutually_exclusive_group()
+    live.add_argument("--tools", choices=("live",), help="run the tools, and give back only what models answered")
+    live.add_argument("--model", choices=("live",), help="ask the models, and give back only what tools returned")
+    command.set_defaults(refuse=command.error)
 
 
 def _import(commands: Any) -> None:
@@ -219,10 +244,14 @@ examples:
   turnlog diff 4               turn 4 against turn 3
   turnlog diff 4 5             from turn 4 to turn 5; turn 0 is the empty state
   turnlog diff 4 --retry       turn 4, which was run again, step by step against its first attempt
+  turnlog diff 0199f2 0199f4   two runs of the same task, to the first step at which they part, and why
 """,
     )
-    command.add_argument("first", nargs="?", type=_turn, metavar="TURN", help="a turn's number (default: the last)")
-    command.add_argument("second", nargs="?", type=_turn, metavar="TURN", help="with it: from the first to this one")
+    command.add_argument(
+        "first", nargs="?", type=_side, metavar="TURN", help="a turn's number (default: the last), or a session"
+    )
+    command.add_argument("second", nargs="?", type=_side, metavar="TURN", help="with it: from the first to this one")
+    command.set_defaults(refuse=command.error)
     command.add_argument(
         "--retry",
         nargs="?",
@@ -329,6 +358,42 @@ examples:
     command.add_argument("--json", action="store_true", help="one JSON object")
 
 
+def _patterns(commands: Any) -> None:
+    command = _command(
+        commands,
+        "patterns",
+        "show what repeats over all sessions: sequences of tools, failing inputs, loops, costs, reversed decisions",
+        epilog="""\
+examples:
+  turnlog patterns -n 5
+  turnlog sql "from loops where is_going_on = 1"
+""",
+    )
+    command.add_argument("-n", "--limit", type=_positive, default=10, metavar="N", help="at most N of each kind (default: 10)")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+
+
+def _resume(commands: Any) -> None:
+    command = _command(
+        commands,
+        "resume",
+        "print what a fresh process, model or person needs to go on with a session",
+        epilog="""\
+examples:
+  turnlog resume 4f1c                  goal, where it stopped, facts, decisions, open work, failures, files
+  turnlog resume 4f1c --tokens 500     in fewer words, for a model's prompt
+  turnlog resume 4f1c --json           the typed state, as turnlog.resume() gives it
+
+It only reads. A program goes on with the session by turnlog.resume(ID).
+""",
+    )
+    command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+    command.add_argument(
+        "--tokens", type=_positive, default=2000, metavar="N", help="at most N tokens, estimated high (default: 2000)"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object")
+
+
 def _lifecycle(commands: Any) -> None:
     for name, brief in {
         "pause": "say that a session waits for somebody",
@@ -416,6 +481,49 @@ What goes out is what the store holds, without the secrets that were never writt
     command.set_defaults(refuse=command.error)
 
 
+def _bundle(commands: Any) -> None:
+    command = _command(
+        commands,
+        "bundle",
+        "write sessions to one file, for another machine",
+        epilog="""\
+examples:
+  turnlog bundle -o s.turnlog                              the newest session
+  turnlog bundle 4f1c ticket-42 --previous -o two.turnlog  two sessions, and those that they continue
+  turnlog bundle | ssh host turnlog unbundle -
+
+The file is a ZIP of Parquet files: spans with what is unfinished, entries, contexts, captured content. What goes into it is
+what the store holds, without the secrets that were never written there.
+""",
+    )
+    command.add_argument(
+        "sessions", nargs="*", metavar="SESSION", help="a unique beginning of its id (default: the newest)"
+    )
+    command.add_argument(
+        "-o", "--output", default="", metavar="FILE", help="where to write it, - for the output (default: ID.turnlog here)"
+    )
+    command.add_argument("--previous", action="store_true", help="and the sessions that they continue")
+    command.add_argument("--json", action="store_true", help="what was written, as one JSON object")
+    command.set_defaults(refuse=command.error)
+
+
+def _unbundle(commands: Any) -> None:
+    command = _command(
+        commands,
+        "unbundle",
+        "load sessions that were bundled, here or on another machine",
+        epilog="""\
+examples:
+  turnlog unbundle s.turnlog
+
+Only what is new is added, however often and to whatever the store has of the session. The state afterwards is compared
+with the state that was bundled. A bundle is as trustworthy as whoever gave it to you.
+""",
+    )
+    command.add_argument("files", nargs="+", metavar="FILE", help="a bundle, or - for the standard input")
+    command.add_argument("--json", action="store_true", help="one JSON object")
+
+
 def _sql(commands: Any) -> None:
     command = _command(
         commands,
@@ -490,8 +598,9 @@ def _port(text: str) -> int:
     return number
 
 
-def _turn(text: str) -> int:
-    return _at_least(text, 0)
+def _side(text: str) -> int | str:
+    """A turn's number, or the beginning of a session's id."""
+    return _at_least(text, 0) if text.lstrip("-").isdigit() else text
 
 
 def _count(text: str) -> int:

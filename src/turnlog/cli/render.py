@@ -195,6 +195,8 @@ def record(row: Any) -> dict[str, Any]:
 def _value(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return [record(item) if hasattr(item, "_asdict") else item for item in value]
+    if hasattr(value, "_asdict"):
+        return record(value)
     return from_json(value) if name in _JSON_TEXT and isinstance(value, str) else value
 
 

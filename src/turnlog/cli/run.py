@@ -12,7 +12,9 @@ import signal
 import sys
 from pathlib import Path
 
+from turnlog.cli.leasing import lease_environment
 from turnlog.cli.render import complain
+from turnlog.cli.replaying import replay_environment
 
 _BOOTSTRAP = Path(__file__).resolve().parent.parent / "bootstrap"
 _NOT_EXECUTABLE, _NOT_FOUND, _USAGE = 126, 127, 2
@@ -31,11 +33,20 @@ def run(options: argparse.Namespace) -> int:
             "opentelemetry-instrument hides turnlog run. Instead: OTEL_TRACES_EXPORTER=turnlog opentelemetry-instrument ..."
         )
         return _USAGE
+    environment = _environment(options)
+    if options.replay:
+        environment |= replay_environment(options)
+    elif options.from_turn or options.tools or options.model:
+        options.refuse("--from-turn, --tools and --model go with --replay")
+    if options.resume:
+        environment |= lease_environment(options, program[0], environment)
+    elif options.take_over:
+        options.refuse("--take-over goes with --resume")
     # Python ignores these two; a program that inherits that would not die of a closed pipe as it does without us.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
     try:
-        os.execvpe(program[0], program, _environment(options))  # noqa: S606 - the user's own command
+        os.execvpe(program[0], program, environment)  # noqa: S606 - the user's own command
     except FileNotFoundError:
         complain(f"command not found: {program[0]}")
         return _NOT_FOUND

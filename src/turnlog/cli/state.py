@@ -10,8 +10,9 @@ from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.context import evicted_state
 from turnlog.cli.log import SHORT_ID, failure
+from turnlog.cli.patterns import show_loops
 from turnlog.cli.render import Screen, Styled, Text, count, day_time, duration, record, screen, short
-from turnlog.cli.retry import diff_retry
+from turnlog.cli.side_by_side import diff_retry, diff_sessions
 from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
 _ALL_TURNS = 2**31
@@ -32,6 +33,7 @@ def state(options: argparse.Namespace) -> int:
         # What still runs, runs now: of an earlier turn only its entries say what was open.
         pending = [] if turn else queries.pending(db, session)
         paused = queries.session_of(db, session).status == "paused"
+        loops = [] if turn else queries.loops(db, session)
         failures = queries.log(db, session, failed=True, turn=turn, limit=_LAST_FAILURES)
         more_failures = queries.failures(db, session, turn) - len(failures)
         newest = queries.last_turn(db, session)
@@ -43,6 +45,7 @@ def state(options: argparse.Namespace) -> int:
     out.line(Styled(f"session {session}", "dim"), Styled(f"  after turn {turn or newest}", "dim"))
     _show_entries(out, [entry for entry in entries if turn or entry.kind != "pending"])
     _show_pending(out, pending, paused)
+    show_loops(out, loops, "going in circles")
     _show_failures(out, failures, "last failures")
     if more_failures:
         where = f" --turn {turn}" if turn else ""
@@ -156,6 +159,8 @@ def _last(row: ModifiedFile | Touched) -> str:
 
 
 def diff(options: argparse.Namespace) -> int:
+    if isinstance(options.first, str) or isinstance(options.second, str):
+        return diff_sessions(options)
     if options.retry is not None:
         return diff_retry(options)
     with asking() as db:

@@ -6,6 +6,7 @@ Rows come back as NamedTuples whose fields are the columns of the view, so that 
 from __future__ import annotations
 
 from turnlog.queries.asking import Database, reading
+from turnlog.queries.bundling import session_chain, state_hash
 from turnlog.queries.commit import (
     Commit,
     Decided,
@@ -25,9 +26,32 @@ from turnlog.queries.commit import (
 from turnlog.queries.entry import Difference, Entry, Pending, TurnDiff, diff, pending, state
 from turnlog.queries.file import FileChange, ModifiedFile, Touched, blame, files_by, files_modified, working_set
 from turnlog.queries.health import Loss, Scope, loaded_to, losses, schema_version, scopes
+from turnlog.queries.lease import Claim, Writer, leases, writers
 from turnlog.queries.message import Eviction, Message, OutOfContext, context, evictions, last_model_turn, out_of_context
+from turnlog.queries.pattern import (
+    DecisionReversal,
+    Loop,
+    OutcomeCost,
+    Patterns,
+    ToolFailure,
+    ToolSequence,
+    loops,
+    patterns,
+)
 from turnlog.queries.provenance import Built, InContext, Source, Why, built_on, find_sources, unverified, why
-from turnlog.queries.retry import Divergence, Retry, RetryDiff, RetryStep, TurnAttempt, retries, retry_diff
+from turnlog.queries.resuming import (
+    SavedState,
+    SessionState,
+    Stop,
+    Told,
+    conversation,
+    find_exact,
+    previous_session,
+    session_items,
+    session_state,
+    tip,
+)
+from turnlog.queries.retry import Retry, RetryDiff, TurnAttempt, retries, retry_diff
 from turnlog.queries.session import (
     NOTHING_YET,
     Session,
@@ -42,13 +66,16 @@ from turnlog.queries.session import (
     totals,
     turns,
 )
+from turnlog.queries.step import Divergence, SessionDiff, SessionDivergence, Step, session_diff
 
 __all__ = [
     "NOTHING_YET",
     "Built",
+    "Claim",
     "Commit",
     "Database",
     "Decided",
+    "DecisionReversal",
     "Difference",
     "Divergence",
     "Entry",
@@ -56,17 +83,28 @@ __all__ = [
     "Failed",
     "FileChange",
     "InContext",
+    "Loop",
     "Loss",
     "Message",
     "ModifiedFile",
     "OutOfContext",
+    "OutcomeCost",
+    "Patterns",
     "Pending",
     "Retry",
     "RetryDiff",
-    "RetryStep",
+    "SavedState",
     "Scope",
     "Session",
+    "SessionDiff",
+    "SessionDivergence",
+    "SessionState",
     "Source",
+    "Step",
+    "Stop",
+    "Told",
+    "ToolFailure",
+    "ToolSequence",
     "Totals",
     "Touched",
     "Transition",
@@ -74,6 +112,7 @@ __all__ = [
     "TurnAttempt",
     "TurnDiff",
     "Why",
+    "Writer",
     "blame",
     "blob",
     "built_on",
@@ -81,6 +120,7 @@ __all__ = [
     "commit_attributes",
     "commits",
     "context",
+    "conversation",
     "decision_of",
     "diff",
     "evictions",
@@ -88,30 +128,42 @@ __all__ = [
     "files_by",
     "files_modified",
     "find_commit",
+    "find_exact",
     "find_session",
     "find_sources",
     "forks",
     "last_model_turn",
     "last_turn",
+    "leases",
     "lifecycle",
     "loaded_to",
     "log",
+    "loops",
     "losses",
     "out_of_context",
+    "patterns",
     "pending",
+    "previous_session",
     "reading",
     "refused",
     "retries",
     "retry_diff",
     "schema_version",
     "scopes",
+    "session_chain",
+    "session_diff",
+    "session_items",
     "session_of",
+    "session_state",
     "sessions",
     "state",
+    "state_hash",
+    "tip",
     "totals",
     "turns",
     "unresolved_failures",
     "unverified",
     "why",
     "working_set",
+    "writers",
 ]

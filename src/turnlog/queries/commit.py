@@ -38,6 +38,7 @@ class Commit(NamedTuple):
     lifecycle_state: str
     pause_reason: str
     pinned: str
+    fenced: str
     decision_id: str
     outcome_source: str
     attempt: int

@@ -33,6 +33,7 @@ class Pending(NamedTuple):
     commit_id: str
     since_at: datetime
     ran_ms: float
+    input_summary: str
 
 
 class Difference(NamedTuple):
@@ -71,10 +72,15 @@ def pending(db: Database, session: str, now_ns: int | None = None) -> list[Pendi
         """
         from (
             select
-                * replace (case when status = 'in_flight' then greatest($now - since_ns, 0) / 1e6 else ran_ms end as ran_ms),
-                make_timestamp(since_ns // 1000) as since_at
-            from pending_actions
-            where session_id = $session
+                p.* replace (case when status = 'in_flight' then greatest($now - since_ns, 0) / 1e6 else ran_ms end as ran_ms),
+                make_timestamp(since_ns // 1000) as since_at,
+                coalesce(c.input_summary, '') as input_summary
+            from pending_actions as p
+            left join commits as c
+                on c.session_id = p.session_id
+                and c.commit_id = p.commit_id
+                and p.status in ('in_flight', 'interrupted')
+            where p.session_id = $session
         )
         order by turn, since_ns, action_id
         """,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from turnlog.errors import NotFound
 from turnlog.queries.asking import Database, rows, some
+from turnlog.queries.step import Divergence, Step, paired_steps
 
 
 class Retry(NamedTuple):
@@ -41,48 +42,12 @@ class TurnAttempt(NamedTuple):
     duration_ms: float
 
 
-class RetryStep(NamedTuple):
-    step: int
-    commit_a: str
-    commit_b: str
-    kind_a: str
-    kind_b: str
-    tool_a: str
-    tool_b: str
-    input_hash_a: str
-    input_hash_b: str
-    output_hash_a: str
-    output_hash_b: str
-    choice_a: str
-    choice_b: str
-    outcome_a: str
-    outcome_b: str
-    error_a: str
-    error_b: str
-    model_a: str
-    model_b: str
-    parameters_a: str
-    parameters_b: str
-    same: bool
-    same_context: bool
-    same_request: bool
-
-
-class Divergence(NamedTuple):
-    step: int
-    cause: str
-    commit_a: str
-    commit_b: str
-    outcome_a: str
-    outcome_b: str
-
-
 class RetryDiff(NamedTuple):
     """Two attempts of one turn, the earlier one first, step by step to where they part and beyond."""
 
     session_id: str
     attempts: list[TurnAttempt]
-    steps: list[RetryStep]
+    steps: list[Step]
     divergence: Divergence | None
 
 
@@ -115,7 +80,7 @@ def retry_diff(db: Database, session: str, turn: int = 0, *, attempt: int = 0, s
     return RetryDiff(
         session,
         pair,
-        rows(db, RetryStep, "from retry_steps(?, ?, ?) order by step", sides),
+        paired_steps(db, session, session, pair[0].turn, pair[1].turn),
         parted[0] if parted else None,
     )
 

@@ -41,6 +41,7 @@ select
     s.lifecycle_state as lifecycle_state,
     s.pause_reason as pause_reason,
     s.pinned as pinned,
+    case when s.commit_id in (select f.commit_id from fenced_rows as f) then 'true' else '' end as fenced,
     s.checkpoint_id as checkpoint_id,
     s.checkpoint_parent as checkpoint_parent,
     s.checkpoint_source as checkpoint_source,

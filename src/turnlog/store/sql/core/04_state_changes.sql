@@ -1,4 +1,4 @@
--- one row: one operation that changes state: not of a file that was only read or listed, nor a durable entry's leaving the context
+-- one row: one operation that changes state: not of a file that was only read or listed, nor a durable entry's leaving the context, nor what a fenced writer did
 -- view: state_changes
 select
     e.session_id as session_id,
@@ -17,3 +17,4 @@ select
 from entries as e
 where (e.kind <> 'file' or e.action not in ('read', 'list'))
   and (e.op <> 'evict' or e.tier = 'transient')
+  and e.commit_id not in (select f.commit_id from fenced_rows as f)

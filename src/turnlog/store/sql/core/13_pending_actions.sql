@@ -23,6 +23,7 @@ select
     cast(0 as double) as ran_ms
 from commits as c
 where c.outcome = 'in_flight'
+  and c.fenced = ''
 union all
 select
     i.session_id as session_id,
@@ -51,6 +52,7 @@ from (
         ) as repeated_ns
     from commits as a
     where a.session_id in (select u.session_id from unfinished_rows as u where u.died_ns > 0)
+      and a.fenced = ''
 ) as i
 where i.outcome = 'interrupted'
   and i.repeated_ns <= i.ended_ns
@@ -113,4 +115,5 @@ from (
         group by g.session_id, g.tool_call_id
     ) as h on h.session_id = k.session_id and h.tool_call_id = k.tool_call_id
     where coalesce(h.times, 0) = 0
+      and d.fenced = ''
 ) as q

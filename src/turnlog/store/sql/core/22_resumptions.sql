@@ -38,6 +38,24 @@ from (
         from context_messages as m
         where m.role <> 'system'
         window same_message as (partition by m.session_id, m.message_hash order by m.added_ns, m.lineage, m.position)
+        union all
+        -- What a process says that it resumes, also when no message of it is left: it comes before all that messages tell.
+        select
+            c.session_id as session_id,
+            c.lineage as lineage,
+            c.process_key as process_key,
+            cast(-9223372036854775807 as bigint) as position,
+            t.turn as added_turn,
+            c.commit_id as added_commit,
+            c.started_at as added_at,
+            c.start_ns as added_ns,
+            c.start_ns as lineage_started_ns,
+            c.resumed_lineage as earlier_lineage,
+            cast(-1 as bigint) as earlier_process,
+            cast(9223372036854775807 as bigint) as earlier_until_ns
+        from span_rows as c
+        join turn_numbers as t on t.session_id = c.session_id and t.turn_id = c.turn_id
+        where c.resumed_lineage <> ''
     ) as o
     where o.added_ns = o.lineage_started_ns
       and o.earlier_lineage <> ''

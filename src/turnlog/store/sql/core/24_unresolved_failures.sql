@@ -36,6 +36,7 @@ from (
         ) as age
     from commits as c
     where c.outcome <> 'in_flight'
+      and c.fenced = ''
 ) as f
 where f.age = 1
   and f.outcome <> 'ok'

@@ -47,7 +47,7 @@ from (
         a.duration_ms as duration_ms_a,
         b.duration_ms as duration_ms_b,
         row_number() over (order by s.step) as place
-    from retry_steps(p_session, p_turn_a, p_turn_b) as s
+    from paired_steps(p_session, p_turn_a, p_session, p_turn_b) as s
     join turn_attempts as a on a.session_id = p_session and a.turn = p_turn_a
     join turn_attempts as b on b.session_id = p_session and b.turn = p_turn_b
     where not s.same

@@ -1,4 +1,4 @@
-"""`turnlog diff --retry`, and how `turnlog log` marks attempts."""
+"""`turnlog diff --retry`, `turnlog diff SESSION SESSION`, and how `turnlog log` marks attempts."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_as_json_it_is_one_object_with_the_names_of_the_rows(three: Attempts, tu
     found = json.loads(turnlog("diff", "3", "--retry", "--json").out)
     assert list(found) == list(queries.RetryDiff._fields)
     assert [list(row) for row in found["attempts"]] == [list(queries.TurnAttempt._fields)] * 2
-    assert [list(row) for row in found["steps"]] == [list(queries.RetryStep._fields)] * 4
+    assert [list(row) for row in found["steps"]] == [list(queries.Step._fields)] * 4
     assert [row["same"] for row in found["steps"]] == [True, True, False, False]
     assert found["divergence"] == {
         "step": 3,
@@ -248,3 +248,48 @@ def test_the_readme_shows_what_it_prints(three: Attempts, turnlog: Turnlog) -> N
     block = re.search(r"^\$ turnlog diff 3 --retry\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     assert block is not None
     assert plain(block[1]) == plain(turnlog("diff", "3", "--retry").out)
+
+
+def run_twice(story: Attempts, **second: object) -> None:
+    for session, steps in (("first", {}), ("second", second)):
+        story.session = session
+        for turn in ("1", "2", "3"):
+            story.run(f"{session}{turn}", prefix=f"p{turn}", text=f"task {turn}", **(steps if turn == "3" else {}))
+
+
+def test_two_sessions_are_shown_to_where_they_part(story: Attempts, turnlog: Turnlog) -> None:
+    run_twice(story, read={"output_hash": "something else"})
+    assert plain(turnlog("diff", "first", "sec").out) == [
+        "  first  second",
+        "  1 step before, alike in both",
+        "=  1.2  ID  read  ID  read",
+        "=  1.3  ID  run  ID  run",
+        "=  1.4  ID  decision  answer  ID  decision  answer",
+        "=  2.1  ID  decision  call read, run  ID  decision  call read, run",
+        "=  2.2  ID  read  ID  read",
+        "=  2.3  ID  run  ID  run",
+        "=  2.4  ID  decision  answer  ID  decision  answer",
+        "=  3.1  ID  decision  call read, run  ID  decision  call read, run",
+        "~  3.2  ID  read  ID  read",
+        "  first divergence: tool result - the same call came back differently",
+        "=  3.3  ID  run  ID  run",
+        "=  3.4  ID  decision  answer  ID  decision  answer",
+        "turns  3  3",
+        "failed  0  0",
+        "tokens  90 in, 18 out  90 in, 18 out",
+        "time  14.5 s  14.5 s",
+    ]
+    found = json.loads(turnlog("diff", "first", "sec", "--json").out)
+    assert (len(found["steps"]), found["divergence"]["turn"], found["divergence"]["cause"]) == (12, 3, "tool result")
+
+
+def test_two_sessions_that_did_the_same_say_so(story: Attempts, turnlog: Turnlog) -> None:
+    run_twice(story)
+    assert "  no divergence: both did the same" in plain(turnlog("diff", "first", "second").out)
+
+
+def test_a_session_alone_or_unknown_is_told_what_to_do(story: Attempts, turnlog: Turnlog) -> None:
+    run_twice(story)
+    assert turnlog("diff", "first").code == 2
+    assert "turnlog diff --session ID" in turnlog("diff", "first").err
+    assert turnlog("diff", "first", "third") == (1, "", "turnlog: there is no session 'third'. Nearest: first, second.\n")

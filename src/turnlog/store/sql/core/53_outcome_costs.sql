@@ -1,0 +1,13 @@
+-- one row: how turns ended, over all sessions, and what they cost
+-- view: outcome_costs
+select
+    a.outcome as outcome,
+    count(*) as turns,
+    count(distinct a.session_id) as sessions,
+    cast(sum(a.tokens_in) as bigint) as tokens_in,
+    cast(sum(a.tokens_out) as bigint) as tokens_out,
+    avg(a.tokens_in + a.tokens_out) as tokens_per_turn,
+    avg(a.duration_ms) as mean_ms,
+    cast(sum(case when a.attempt > 1 then 1 else 0 end) as bigint) as retries
+from turn_attempts as a
+group by a.outcome

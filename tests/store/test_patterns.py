@@ -1,0 +1,154 @@
+"""What repeats over sessions: sequences, failing inputs, loops, costs, reversals; and two sessions compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from store.attempts import ANSWERS
+from store.test_retries import Asked
+from turnlog import queries
+from turnlog.errors import NotFound
+from turnlog.settings import Settings
+from turnlog.store.loader import load
+
+FAILS = {"outcome": "error", "error_type": "ValueError", "status_message": "no such file", "output_hash": ""}
+
+
+@pytest.fixture
+def story(empty_store: Settings) -> Iterator[Asked]:
+    told = Asked(empty_store)
+    yield told
+    told.writer.close()
+
+
+def runs(story: Asked, session: str, turn: str, *tools: str, **fields: Any) -> None:
+    for number, tool in enumerate(tools):
+        story.tool(f"{session} {turn} {number}", session, turn, tool, **{"input_hash": f"to {tool}", **fields})
+
+
+def test_tools_that_follow_each_other_within_a_turn(story: Asked) -> None:
+    runs(story, "s", "t1", "read", "write", "test")
+    runs(story, "s", "t2", "test")
+    runs(story, "other", "t3", "read", "write", **FAILS)
+    assert story.ask("select length, tools, times, sessions, failures from tool_sequences order by length, tools") == [
+        (2, "read > write", 2, 2, 1),
+        (2, "write > test", 1, 1, 0),
+        (3, "read > write > test", 1, 1, 0),
+    ]
+
+
+def test_inputs_with_which_a_tool_fails_are_beside_how_often_the_call_was_made(story: Asked) -> None:
+    runs(story, "s", "t1", "read", "read", input_summary="plan.md")
+    runs(story, "other", "t2", "read", input_summary="plan.md", **FAILS)
+    runs(story, "other", "t3", "read", input_summary="plan.md", **{**FAILS, "outcome": "timeout", "status_message": "slow"})
+    runs(story, "other", "t4", "write", "test")
+    columns = "tool, input_summary, calls, failures, sessions, last_outcome, last_error, last_message, last_commit"
+    assert story.ask(f"select {columns} from tool_failures") == [
+        ("read", "plan.md", 4, 2, 2, "timeout", "ValueError", "slow", "other t3 0")
+    ]
+
+
+LOOPS = "select turn, tool, outcome, times, is_going_on, commit_id from loops order by tool, times"
+
+
+def test_the_same_call_with_the_same_result_three_times_is_a_loop_that_goes_on(story: Asked) -> None:
+    runs(story, "s", "t1", "test", "test", **FAILS)
+    assert story.ask(LOOPS) == []
+    story.tool("once more", "s", "t1", "test", input_hash="to test", **FAILS)
+    assert story.ask(LOOPS) == [(1, "test", "error", 3, 1, "once more")]
+
+
+def test_calls_that_take_turns_are_loops_and_one_that_was_left_has_ended(story: Asked) -> None:
+    runs(story, "s", "t1", *["read", "test"] * 4, output_hash="the same")
+    assert [row[1:5] for row in story.ask(LOOPS)] == [("read", "ok", 4, 1), ("test", "ok", 4, 1)]
+    runs(story, "s", "t2", "think", "write", "write again", output_hash="other")
+    assert [row[1:5] for row in story.ask(LOOPS)] == [("read", "ok", 4, 0), ("test", "ok", 4, 1)]
+
+
+def test_another_result_another_input_and_another_turn_make_no_loop(story: Asked) -> None:
+    for number in range(3):
+        story.tool(f"polls {number}", "s", "t1", "poll", input_hash="h", output_hash=f"{number} %")
+        story.tool(f"reads {number}", "s", "t1", "read", input_hash=f"part {number}", output_hash="text")
+        story.tool(f"tests {number}", "s", f"turn {number}", "test", input_hash="h", output_hash="ok")
+    assert story.ask(LOOPS) == []
+
+
+def test_a_loop_of_the_asked_session_only(story: Asked, empty_store: Settings) -> None:
+    runs(story, "other", "t1", *["test"] * 3)
+    load(empty_store, patience=1)
+    with queries.reading(empty_store) as db:
+        assert queries.loops(db, "s") == []
+        assert [loop.times for loop in queries.loops(db, "other")] == [3]
+
+
+def test_what_turns_cost_by_how_they_ended(story: Asked) -> None:
+    story.run("t1")
+    story.run("t2", answer={"outcome": "error", "error_type": "RateLimitError"})
+    story.run("t3", prefix="longer")
+    columns = "outcome, turns, sessions, tokens_in, tokens_out, tokens_per_turn, mean_ms, retries"
+    assert story.ask(f"select {columns} from outcome_costs order by outcome") == [
+        ("error", 1, 1, 30, 6, 36.0, 4500.0, 1),
+        ("ok", 2, 1, 60, 12, 36.0, 4500.0, 0),
+    ]
+
+
+def test_decisions_that_were_reversed(story: Asked) -> None:
+    for turn, choice, why in (
+        ("t1", "a dict", "plain"),
+        ("t2", "a dict", "still"),
+        ("t3", "a Counter", "fast"),
+        ("t4", "a dict", ""),
+    ):
+        story.span(f"{turn} decides", "s", turn, commit_kind="decision", decision_about="how", choice=choice, reason=why)
+    story.span("elsewhere", "other", "t5", commit_kind="decision", decision_about="how", choice="a list")
+    story.chat("answers", "s", "t6", **ANSWERS)
+    columns = "about, choice_before, choice_after, reason_before, reason_after, turn_before, turn_after, commit_after, is_back"
+    assert story.ask(f"select {columns} from decision_reversals order by decided_ns") == [
+        ("how", "a dict", "a Counter", "still", "fast", 2, 3, "t3 decides", 0),
+        ("how", "a Counter", "a dict", "fast", "", 3, 4, "t4 decides", 1),
+    ]
+
+
+def in_session(story: Asked, session: str, **steps: Any) -> None:
+    story.session = session
+    story.run(f"{session}1", prefix="", text="plan")
+    story.run(f"{session}2", prefix="p", text="do it", **steps)
+    story.session = "s"
+
+
+def parts(story: Asked) -> list[tuple[Any, ...]]:
+    return story.ask("select turn, step, cause, commit_a, commit_b from session_divergence('a', 'b')")
+
+
+def test_two_sessions_that_did_the_same_do_not_diverge(story: Asked) -> None:
+    in_session(story, "a")
+    in_session(story, "b")
+    assert parts(story) == []
+    assert story.ask("select turn, step, same and same_context and same_request from paired_steps('a', 0, 'b', 0) order by 1, 2") == [
+        (turn, step, True) for turn in (1, 2) for step in (1, 2, 3, 4)
+    ]
+
+
+def test_two_sessions_part_where_the_first_step_differs(story: Asked) -> None:
+    in_session(story, "a", run={"outcome": "timeout", "output_hash": ""})
+    in_session(story, "b", answer={"choice": "give up"})
+    assert parts(story) == [(2, 3, "tool result", "a2 runs", "b2 runs")]
+
+
+def test_two_sessions_part_where_one_was_asked_something_else_or_has_ended(story: Asked) -> None:
+    in_session(story, "a")
+    story.session = "b"
+    story.run("b1", prefix="", text="plan")
+    assert parts(story) == [(2, 1, "one ended", "a2 asks", "")]
+    story.run("b2", prefix="p", text="do it at once")
+    assert parts(story) == [(2, 1, "input", "a2 asks", "b2 asks")]
+
+
+def test_a_session_is_not_compared_with_itself(story: Asked, empty_store: Settings) -> None:
+    in_session(story, "a")
+    load(empty_store, patience=1)
+    with queries.reading(empty_store) as db, pytest.raises(NotFound, match="give two sessions"):
+        queries.session_diff(db, "a", "a")
