@@ -48,16 +48,26 @@ def run_code(code: str, directory: Path, **more: str) -> subprocess.CompletedPro
 
 
 @contextmanager
-def running_code(code: str, directory: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+def running(*command: str | Path, directory: Path, cwd: Path = ROOT, **more: str) -> Iterator[subprocess.Popen[str]]:
     """A program that runs meanwhile, and is killed if it still does."""
-    command = [sys.executable, "-c", code]
     with subprocess.Popen(
-        command, env=environment(directory, **more), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [str(part) for part in command],
+        env=environment(directory, **more),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as program:
         try:
             yield program
         finally:
             program.kill()
+
+
+@contextmanager
+def running_code(code: str, directory: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+    with running(sys.executable, "-c", code, directory=directory, **more) as program:
+        yield program
 
 
 def run_zero_code(program: str, directory: Path, exporters: str, **more: str) -> subprocess.CompletedProcess[str]:

@@ -15,8 +15,8 @@ from programs import ROOT, environment
 SOURCE = ROOT / "src" / "turnlog"
 
 LAYERS = (
-    ("semconv", "settings", "errors", "transitions", "trusted"),
-    ("content", "received"),
+    ("semconv", "settings", "errors", "tokens", "transitions", "trusted"),
+    ("content", "received", "stating"),
     ("operation", "identity", "span_attributes", "foreign", "unsampled", "otlp"),
     ("derive", "vocabulary"),
     ("journal", "observe"),
@@ -27,11 +27,16 @@ LAYERS = (
     ("store",),
     ("background",),
     ("queries",),
-    ("brief",),
+    ("lease",),
+    ("telling",),
+    ("brief", "resume_brief"),
     ("instrument",),
-    ("importing", "exporting", "receiver"),
+    ("replay",),
+    ("importing", "exporting", "bundling", "receiver"),
     ("manual", "lifecycle"),
     ("runtime", "exporter"),
+    ("resuming", "continuing"),
+    ("mcp_server",),
     ("__init__", "cli", "demo", "bootstrap", "__main__"),
 )
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
@@ -48,17 +53,23 @@ TRACING = {
     "processor",
     "intake",
     "instrument",
+    "replay",
     "manual",
     "lifecycle",
     "runtime",
     "exporter",
+    "resuming",
+    "continuing",
 }
 STRANGERS = {
     "derive": {"operation", "identity"},
     "journal": {"operation", "identity", "derive"},
     "store": TRACING | {"content"},
     "queries": TRACING | {"content"},
+    "telling": TRACING | {"content"},
     "brief": TRACING | {"content"},
+    "resume_brief": TRACING | {"content"},
+    "mcp_server": TRACING | {"content"},
     "cli": TRACING,
     "instrument": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
     "manual": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
@@ -71,14 +82,19 @@ ALLOWED = {
     ("cli.doctor", "instrument"),
     ("cli.frameworks", "instrument"),
     ("brief", "identity"),
+    # What an agent reports of itself is derived as what it states in process is.
+    ("mcp_server.reporting", "content"),
+    ("mcp_server.reporting", "identity"),
+    ("mcp_server.reporting", "operation"),
+    ("mcp_server.reporting", "processor"),
     # What comes finished goes the same way as what runs here.
     ("cli.asking", "intake"),
 }
 
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {
-    "duckdb": {"store", "queries", "cli"},
-    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes", "otlp"},
+    "duckdb": {"store", "queries", "bundling", "mcp_server", "cli"},
+    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes", "otlp", "mcp_server.reporting"},
     "wrapt": {"instrument", "manual"},
 }
 

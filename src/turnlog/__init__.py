@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from turnlog.brief import briefing
-    from turnlog.errors import IllegalTransition, TurnlogError
+    from turnlog.continuing.messages import messages
+    from turnlog.errors import IllegalTransition, NotCaptured, SessionLeased, TurnlogError
     from turnlog.lifecycle import session
     from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn, verify
+    from turnlog.queries import SessionState
+    from turnlog.resuming import resume
     from turnlog.runtime import init, shutdown
     from turnlog.trusted import distrust, trust
 
@@ -21,7 +24,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "IllegalTransition": "errors",
+    "NotCaptured": "errors",
     "PendingAction": "manual",
+    "SessionLeased": "errors",
+    "SessionState": "queries",
     "ToolError": "manual",
     "ToolResult": "manual",
     "TurnlogError": "errors",
@@ -29,8 +35,10 @@ _HOMES = {
     "decide": "manual",
     "distrust": "trusted",
     "init": "runtime",
+    "messages": "continuing.messages",
     "note": "manual",
     "pending": "manual",
+    "resume": "resuming",
     "session": "lifecycle",
     "shutdown": "runtime",
     "tool": "manual",
@@ -41,7 +49,10 @@ _HOMES = {
 
 __all__ = [
     "IllegalTransition",
+    "NotCaptured",
     "PendingAction",
+    "SessionLeased",
+    "SessionState",
     "ToolError",
     "ToolResult",
     "TurnlogError",
@@ -49,8 +60,10 @@ __all__ = [
     "decide",
     "distrust",
     "init",
+    "messages",
     "note",
     "pending",
+    "resume",
     "session",
     "shutdown",
     "tool",

@@ -128,6 +128,19 @@ class ContentPolicy:
         kept = _redacted_head(text, BLOB_LIMIT)
         return Blob(digest, kept if len(text) <= BLOB_LIMIT else f"{kept}… (+{len(text) - BLOB_LIMIT:,} chars)")
 
+    def record(self, value: object) -> Blob | None:
+        """Content that is read back as JSON: whole, and still JSON when its secrets are out; else only why not."""
+        text = as_text(value)
+        kept = self.blob(text, "") if len(text) <= BLOB_LIMIT else None
+        why = f"more than {BLOB_LIMIT >> 20} MB"
+        if kept is not None and kept.text != text:
+            try:
+                orjson.loads(kept.text)
+            except ValueError:
+                kept, why = None, "a secret cannot be cut out of it"
+        kept = kept or self.blob(f'{{"lost":"{why}"}}', "")
+        return None if kept is None else kept._replace(hash=self.hash(kept.text))
+
     def attribute(self, value: object) -> str | None:
         """The redacted JSON text for a span attribute, when the user asked for message content on spans."""
         if not self.on_spans:
@@ -146,7 +159,10 @@ def canonical(value: object) -> bytes:
             except ValueError:
                 pass
         return value.encode("utf-8", "replace")
-    return dump_json(value, _CANONICAL)
+    try:
+        return orjson.dumps(value, default=_plain, option=_CANONICAL)
+    except (TypeError, ValueError, RecursionError):
+        return dump_json(value, _CANONICAL)
 
 
 def dump_json(value: object, option: int = orjson.OPT_NON_STR_KEYS) -> bytes:
@@ -164,7 +180,7 @@ def as_text(value: object) -> str:
 
 def summarize(value: object, limit: int = SUMMARY_LIMIT) -> str:
     """Whole words up to the limit, on one line, and how much was cut."""
-    text = as_text(value)
+    text = value if isinstance(value, str) else as_text(value)
     return _summary_again(text, limit) if len(text) <= _LONGEST_AGAIN else _summary(text, limit)
 
 
@@ -188,6 +204,7 @@ def _summary(text: str, limit: int) -> str:
 _summary_again = functools.lru_cache(maxsize=16)(_summary)
 
 
+@functools.lru_cache(maxsize=256)
 def entry_key(text: str) -> str:
     """A path, address or name as the key of an entry: on one line, redacted (addresses carry passwords), bounded."""
     key = " ".join(_redacted_head(text, KEY_LIMIT).split())

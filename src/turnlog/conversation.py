@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -16,6 +17,7 @@ from turnlog import semconv
 from turnlog.content import Blob, ContentPolicy, dump_json
 from turnlog.derive.change import Change
 from turnlog.derive.lineage import Lineages
+from turnlog.derive.lineage_index import remember
 from turnlog.derive.results import error_in
 from turnlog.derive.sight import Answer, Ask, Match, Sight
 from turnlog.identity import Identity
@@ -38,9 +40,16 @@ class Conversations:
         self.tracer: Tracer | None = None
         self._policy = policy
         self._lineages = Lineages(policy)
+        self._resumed: OrderedDict[str, str] = OrderedDict()
 
     def after_fork_in_child(self) -> None:
         self._lineages.after_fork_in_child()
+
+    def resume(self, session: str, lineage: str, span_id: str, answer: str, calls: Sequence[tuple[str, str]]) -> None:
+        """The next model call of a session takes the place of a conversation that another process led, and that ended with what
+        the model call of that span answered and asked for."""
+        remember(self._resumed, session, lineage)
+        self._lineages.expect(session, span_id, answer, calls)
 
     def match(self, attributes: Mapping[str, Any], content: Content, session: str, turn_input: str) -> Match:
         """The conversation that a starting model call or agent continues; within `session` when somebody named that."""
@@ -72,6 +81,9 @@ class Conversations:
         }
         if sight.added or sight.gone:
             stamp[semconv.CONTEXT_CHANGES] = dump_json(sight.changes(self._policy)).decode()
+        resumed = self._resumed.pop(session, "")
+        if resumed and match.lineage is None:
+            stamp[semconv.CONTEXT_RESUMED_LINEAGE] = resumed
         if sight.repeats:
             stamp |= {semconv.RETRY_OF: sight.repeats, semconv.RETRY_ATTEMPT: sight.attempt}
         return sight, stamp

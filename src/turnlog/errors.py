@@ -1,7 +1,8 @@
 """What turnlog's own tools raise on purpose. Each message says what, where and what to do.
 
 Nothing here is ever raised into an instrumented application, where telemetry failures are logged once and counted; but for
-IllegalTransition, which answers a lifecycle call that the application itself made.
+IllegalTransition and SessionLeased, which answer calls that the application itself made, and ReplayDiverged, which `--replay`
+asked for.
 """
 
 
@@ -45,5 +46,20 @@ class MissingExtra(TurnlogError):
     """An optional dependency is not installed."""
 
 
+class SessionLeased(TurnlogError):
+    """Another process writes the session that one wants to resume."""
+
+
+class NotCaptured(TurnlogError):
+    """The content that somebody wants to go on from was not kept."""
+
+
 class IllegalTransition(TurnlogError):
     """A lifecycle state that may not follow the session's present one."""
+
+
+class ReplayDiverged(BaseException):
+    """The program asked for what the recording does not have.
+
+    No Exception: an SDK would take it for a failed connection and try again, an agent for a failed tool, and go on diverging.
+    """

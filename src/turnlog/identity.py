@@ -26,10 +26,9 @@ def make_id() -> str:
     """A UUIDv7: ordered by time, so that partitions and retention can follow the session. Not from `random`, which
     applications seed."""
     millis = time.time_ns() // 1_000_000
-    noise = int.from_bytes(os.urandom(10))
-    value = (millis << 80) | (0x7 << 76) | ((noise >> 68 & 0xFFF) << 64) | (0b10 << 62) | (noise & (1 << 62) - 1)
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    time_part, noise = f"{millis:012x}", os.urandom(10).hex()
+    variant = "89ab"[int(noise[3], 16) & 3]
+    return f"{time_part[:8]}-{time_part[8:]}-7{noise[:3]}-{variant}{noise[4:7]}-{noise[7:19]}"
 
 
 @contextmanager
@@ -84,8 +83,10 @@ class Identity:
 class Sessions:
     """The sessions that one process takes part in, and the latest turn of each."""
 
-    def __init__(self, default: str = "") -> None:
+    def __init__(self, default: str = "", suffix: str = "") -> None:
+        """`default` is the session of all that the application does not name itself; what it does name gets the suffix."""
         self._configured = default
+        self._suffix = suffix
         self._default = ""
         self._default_given = False
         self._turns: OrderedDict[str, Turn] = OrderedDict()
@@ -94,12 +95,21 @@ class Sessions:
 
     def named(self, parent: Identity | None, conversation: str) -> str:
         """The session that somebody named for a starting span, or that it is in already; nothing when nobody did."""
-        explicit = _explicit.get() or self._configured
+        explicit = self._stated()
         if explicit or parent is None:
             return explicit or conversation
         if parent.opened or parent.explicit or (parent.given and not conversation):
             return parent.session
         return conversation
+
+    def _stated(self) -> str:
+        name = _explicit.get()
+        return name + self._suffix if name else self._configured
+
+    def go_on_with(self, session: str) -> str:
+        """Make a session that of all that the application does not name itself; gives the one that it was before."""
+        before, self._configured = self._configured, session
+        return before
 
     def unnamed(self) -> str:
         """A session for a conversation that nobody named: the process's own for the first, a new one for each further."""
@@ -125,7 +135,7 @@ class Sessions:
         agent's invocation or a model call with fresh input. `continues`: it takes part in a turn but never opens one while
         the session has one (a tool, a note, a model call on tool results). Not `begins`: it never opens one at all.
         """
-        explicit = _explicit.get() or self._configured
+        explicit = self._stated()
         if parent is not None and parent.opened and (not explicit or explicit == parent.session):
             return parent, None
         if explicit:

@@ -6,7 +6,6 @@ Before `turnlog.init()` every function here does its work and records nothing.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import re
 import threading
@@ -19,9 +18,9 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from opentelemetry.trace import format_span_id
 
-from turnlog import semconv
+from turnlog import semconv, stating
 from turnlog.content import ContentPolicy, as_text
-from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
+from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Start, context_of
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.recorded import Recorded
 from turnlog.operation import Operation, error_type
@@ -34,6 +33,19 @@ T = TypeVar("T")
 VERIFY = "verify"
 _ADDRESS = re.compile(r"(?:hmac-)?sha256:[0-9a-f]{64}|[0-9a-f]{16}")
 _account = Account("turnlog")
+
+
+class Boundary:
+    """What stands between a recorded call and the tool's own function: nothing. A replay puts its own in this place."""
+
+    def through(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def told(self, operation: Operation, **said: Any) -> None:
+        """What the application has recorded, in the words of `tell_again`."""
+
+
+boundary = Boundary()
 
 
 class TurnHandle:
@@ -68,26 +80,19 @@ def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:
 
 def decide(choice: str, *, why: str = "", alternatives: Sequence[str] = (), about: str = "") -> None:
     """Record a decision and its reason. A later decision about the same thing replaces it, and `turnlog diff` shows both."""
-    content = {
-        semconv.DECISION_CHOICE: choice,
-        semconv.DECISION_REASON_TEXT: why,
-        semconv.DECISION_ALTERNATIVES: list(alternatives),
-        semconv.DECISION_ABOUT: about,
-    }
-    _record("decide", CommitKind.DECISION, content)
+    _record(*stating.decision(choice, why, alternatives, about))
 
 
 def note(fact: object, *, key: str = "") -> None:
     """Record a fact that should outlive the context window. The same key again replaces it."""
-    fact = as_text(fact)
-    _record_change("note", DeltaOp.SET, EntryKind.FACT, key or _key_of(fact), fact)
+    _record(*stating.fact(as_text(fact), key))
 
 
 def pending(action: object, *, key: str = "") -> PendingAction:
     """Record something that is still to be done or approved; it stays pending until its handle is resolved."""
     action = as_text(action)
-    handle = PendingAction(key or _key_of(action), action)
-    _record_change("pending", DeltaOp.SET, EntryKind.PENDING, handle.key, action)
+    handle = PendingAction(key or stating.key_of(action), action)
+    _record(*stating.pending(action, handle.key))
     return handle
 
 
@@ -114,7 +119,7 @@ class PendingAction:
     action: str
 
     def resolve(self, how: str = "done") -> None:
-        _record_change("resolve", DeltaOp.DROP, EntryKind.PENDING, self.key, how)
+        _record(*stating.resolved(self.key, how))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,8 @@ def _recorded(function: Callable[..., Any], label: str) -> Any:
     )
     drive = driver_for(function)
     return Recorded(
-        function, lambda wrapped, instance, args, kwargs: drive(hook, _account, wrapped, Call(instance, args, kwargs))
+        function,
+        lambda wrapped, instance, args, kwargs: drive(hook, _account, boundary.through(wrapped), Call(instance, args, kwargs)),
     )
 
 
@@ -204,30 +210,34 @@ def _guarded(function: Callable[..., Any], label: str, timeout: float | None, at
 
     if inspect.iscoroutinefunction(function):
 
+        async def in_time_async(*args: Any, **kwargs: Any) -> Any:
+            try:
+                async with asyncio.timeout(timeout) as limit:
+                    return await function(*args, **kwargs)
+            except TimeoutError as late:
+                if limit.expired():
+                    raise TimeoutError(f"{label} did not finish within {timeout:g} s") from late
+                raise
+
         @wraps(function)
         async def guarded_async(*args: Any, **kwargs: Any) -> ToolResult[Any]:
             tries = _Tries(label, signature, args, kwargs)
             while len(tries.failures) < attempts:
                 with tries.attempt() as operation:
-                    try:
-                        async with asyncio.timeout(timeout) as limit:
-                            value = await function(*args, **kwargs)
-                    except TimeoutError as late:
-                        if limit.expired():
-                            raise TimeoutError(f"{label} did not finish within {timeout:g} s") from late
-                        raise
-                    return _success(operation, value)
+                    return _success(operation, await boundary.through(in_time_async)(*args, **kwargs))
             return tries.give_up()
 
         return guarded_async
+
+    def in_time(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) if timeout is None else _within(label, timeout, function, args, kwargs)
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> ToolResult[Any]:
         tries = _Tries(label, signature, args, kwargs)
         while len(tries.failures) < attempts:
             with tries.attempt() as operation:
-                value = function(*args, **kwargs) if timeout is None else _within(label, timeout, function, args, kwargs)
-                return _success(operation, value)
+                return _success(operation, boundary.through(in_time)(*args, **kwargs))
         return tries.give_up()
 
     return guarded
@@ -247,10 +257,10 @@ class _Tries:
         attributes: dict[str, Any] = dict(self._start.attributes)
         if self._first:
             attributes |= {semconv.RETRY_OF: self._first, semconv.RETRY_ATTEMPT: len(self.failures) + 1}
-        operation = Operation.start(self._start.name, attributes, dict(self._start.content))
+        operation = Operation.start(self._start.name, attributes, dict(self._start.content), tracer=_account.tracer)
         self._first = self._first or format_span_id(operation.span.get_span_context().span_id)
         try:
-            with operation.current():
+            with Frame(context_of(operation, GenAiOperation.EXECUTE_TOOL), operation):
                 yield operation
         except Exception as error:  # noqa: BLE001 - handed to the caller as a value
             operation.fail(error)
@@ -317,18 +327,19 @@ def _tool_start(label: str, signature: inspect.Signature | None, args: tuple[Any
     return Start(f"execute_tool {label}", attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments})
 
 
-def _record_change(name: str, op: DeltaOp, kind: EntryKind, key: str, value: str) -> None:
-    change = {"op": op.value, "kind": kind.value, "key": key, "value": value}
-    _record(name, CommitKind.NOTE, {semconv.COMMIT_DELTA: [change]})
+def tell_again(name: str, kind: str, content: dict[str, Any]) -> None:
+    """Record what was recorded by hand in the call that is replayed."""
+    _record(name, CommitKind(kind), content)
 
 
 def _record(name: str, kind: CommitKind, content: dict[str, Any]) -> None:
-    _account.ask(name, lambda: Operation.start(name, {semconv.COMMIT_KIND: kind.value}, content).end())
+    def record() -> None:
+        operation = Operation.start(name, {semconv.COMMIT_KIND: kind.value}, {**content})
+        boundary.told(operation, name=name, kind=kind.value, content=content)
+        operation.end()
+
+    _account.ask(name, record)
 
 
 def _message(role: str, text: object) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text if isinstance(text, str) else str(text)}]}
-
-
-def _key_of(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

@@ -26,6 +26,9 @@ from turnlog.unsampled import in_context, record_unsampled
 SCOPE = "turnlog"
 Content = dict[str, Any]
 
+# The record of a tool call that came to no function of a tool: whoever answered it does so again in a replay.
+UNRUN = {"unrun": True}
+
 _MOST_STARTED = 16
 
 _starting = threading.local()
@@ -185,6 +188,7 @@ class _Processor(Protocol):
     def knows(self, span: ReadableSpan) -> bool: ...
     def adopt(self, span: ReadableSpan, content: Content, said: Mapping[str, Any]) -> None: ...
     def hear(self, span: ReadableSpan) -> None: ...
+    def stamp_of(self, span: ReadableSpan) -> Mapping[str, Any]: ...
     def accompany(self, span: ReadableSpan, adopted: ReadableSpan) -> None: ...
     def has_seen(self, span_id: int) -> bool: ...
 
@@ -242,6 +246,13 @@ def hear(operation: Operation) -> None:
     if isinstance(operation.span, ReadableSpan):
         for processor in list(processors):
             processor.hear(operation.span)
+
+
+def stamp_of(operation: Operation) -> Mapping[str, Any]:
+    """What was said of an operation when it began: its session and turn, the context it sees, the hash of its input."""
+    span = unwrapped(operation.span)
+    stamps = (processor.stamp_of(span) for processor in list(processors)) if isinstance(span, ReadableSpan) else ()
+    return next(filter(None, stamps), {})
 
 
 _chosen: trace.TracerProvider | None = None

@@ -10,7 +10,7 @@ import logging
 import os
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ from turnlog.content import Blob, ContentPolicy
 from turnlog.conversation import Asked, Conversations
 from turnlog.derive import Commit, derive, input_of_tool
 from turnlog.derive.files import Observed
+from turnlog.derive.lineage_index import remember
 from turnlog.derive.messages import as_messages, is_tool_result, role, texts
 from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.foreign import MODEL_CALLS
@@ -32,6 +33,7 @@ from turnlog.observe import Observer
 from turnlog.operation import Content, Messages, awaited, claim_content, note_started, processors
 from turnlog.running import MOST_REMEMBERED, MOST_RUNNING, KnownSpans, Running, key_of
 from turnlog.semconv import CommitKind, GenAiOperation, Outcome
+from turnlog.settings import Capture
 from turnlog.span_attributes import add_attributes, attributes_of
 
 _log = logging.getLogger("turnlog")
@@ -73,11 +75,14 @@ class SessionProcessor(SpanProcessor):
         observer: Observer | None = None,
         known: KnownSpans | None = None,
         tells_starts: bool = True,
+        replays: str = "",
     ) -> None:
         """`known` is shared by processors whose spans are each other's parents. Spans that have all ended already need not be
-        told when they start."""
+        told when they start. `replays` is the session that this process replays."""
         self.journal = journal
         self._tells_starts = tells_starts
+        self._replays = replays
+        self.on_turn: Callable[[str], None] | None = None
         # Where a call ran that did not run here.
         self.elsewhere: Observed | None = None
         self.troubles: Counter[str] = Counter()
@@ -91,6 +96,9 @@ class SessionProcessor(SpanProcessor):
         self._waiting: dict[int, Span] = {}
         self._blobs_written: OrderedDict[str, None] = OrderedDict()
         self._responses: OrderedDict[str, Identity] = OrderedDict()
+        # The session whose work a session goes on with.
+        self._previous: OrderedDict[str, str] = OrderedDict()
+        self._resumed: OrderedDict[str, None] = OrderedDict()
         _processors.add(self)
         processors.add(self)
 
@@ -141,10 +149,25 @@ class SessionProcessor(SpanProcessor):
         if running is not None and (sight := running.sight) is not None:
             self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
 
+    def resume(self, session: str, lineage: str, span_id: str, answer: str, calls: Sequence[tuple[str, str]]) -> None:
+        """This process goes on with a session: see Conversations.resume."""
+        remember(self._resumed, session, None)
+        self.conversations.resume(session, lineage, span_id, answer, calls)
+
+    def follow(self, session: str, previous: str) -> None:
+        """Every turn of a session says from now on which session it goes on with."""
+        remember(self._previous, session, previous)
+
+    def stamp_of(self, span: Any) -> Mapping[str, Any]:
+        running = self._known.running.get(key_of(span))
+        return {} if running is None else running.stamp
+
     def _on_ending(self, span: Span) -> None:
         try:
-            self._settle(key_of(span)[0])
-            self._ending(span)
+            key = key_of(span)
+            if self._waiting:
+                self._settle(key[0])
+            self._ending(span, key)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble("deriving a commit", error)
 
@@ -226,7 +249,7 @@ class SessionProcessor(SpanProcessor):
             lineage="" if named or match is None else match.session or (self._sessions.unnamed() if match.body else ""),
             opens=fresh_input,
             continues=takes_part and not fresh_input,
-            begins=attributes.get(semconv.COMMIT_KIND) not in _AFTER_TURNS,
+            begins=attributes.get(semconv.COMMIT_KIND) not in _AFTER_TURNS and not attributes.get(semconv.COMMIT_SELF_REPORTED),
             span=span.get_span_context(),
         )
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
@@ -241,11 +264,19 @@ class SessionProcessor(SpanProcessor):
             stamp |= {semconv.DECISION_ID: ask.decision, semconv.GEN_AI_TOOL_CALL_ID: ask.call_id}
         if opened:
             transitions.turn_began(identity.session)
-            stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
+            if (on_turn := self.on_turn) is not None:
+                self._attempt("looking after the lease", None, lambda: on_turn(identity.session))
+            if fresh_input or identity.session not in self._resumed:
+                # Else it goes on where another process stopped, and nobody has said anything again.
+                stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
             if identity.turn is not None:
                 identity.turn.input_hash = stamp.get(semconv.TURN_INPUT_HASH, "")
             if before is not None and before.opened_by is not None:
                 span.add_link(before.opened_by)
+            if identity.session in self._previous:
+                stamp[semconv.SESSION_PREVIOUS_ID] = self._previous[identity.session]
+        if self._replays and takes_part:
+            stamp[semconv.REPLAY_OF] = self._replays
         if match is not None and calls_model:
             stamp |= self._attempt("following the messages", _NOTHING, lambda: self._enter(span, running, match))
         running.stamp = stamp
@@ -284,7 +315,8 @@ class SessionProcessor(SpanProcessor):
         return stamp
 
     def _tell(self, span: Span, sight: Sight) -> None:
-        self._write_blobs(self.conversations.blobs(sight))
+        if self._policy.capture is Capture.FULL:
+            self._write_blobs(self.conversations.blobs(sight))
         self.conversations.tell(span, sight)
 
     def _observe(self, observer: Observer, span: Span, attributes: Mapping[str, Any], content: Content) -> None:
@@ -300,12 +332,14 @@ class SessionProcessor(SpanProcessor):
     def _identity_of(self, span: Span) -> Identity | None:
         if span.parent is None:
             return None
-        self._settle(span.parent.span_id)
+        if self._waiting:
+            self._settle(span.parent.span_id)
         return self._known.identity(span.parent.span_id)
 
     def _input_of(self, attributes: Mapping[str, Any], content: Content) -> Mapping[str, str]:
         messages = as_messages(content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)))
-        for message in (messages[index] for index in range(len(messages) - 1, -1, -1)):
+        for index in range(len(messages) - 1, -1, -1):
+            message = messages[index]
             if role(message) == "user":
                 text = texts(message)
                 return {
@@ -321,15 +355,15 @@ class SessionProcessor(SpanProcessor):
             return {}
         return {semconv.TURN_OUTPUT_HASH: self._policy.hash(text), semconv.TURN_OUTPUT_SUMMARY: self._policy.summary(text)}
 
-    def _ending(self, span: Span) -> None:
-        running = self._known.running.get(key_of(span))
+    def _ending(self, span: Span, key: tuple[int, int]) -> None:
+        running = self._known.running.get(key)
         if running is None:
             return
         identity, content = running.identity, running.content
         attributes = attributes_of(span)
         # A span that is full has lost what was written on it first.
-        found: dict[str, Any] = {key: value for key, value in running.stamp.items() if key not in attributes}
-        said = {key: value for key, value in running.said.items() if key not in attributes}
+        found = _without(running.stamp, attributes)
+        said = _without(running.said, attributes)
         if running.is_foreign:
             attributes = {**found, **said, **attributes}
         if (identity.session, identity.turn) != (running.session, running.turn):
@@ -350,7 +384,7 @@ class SessionProcessor(SpanProcessor):
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
         span_id = format_span_id(span.get_span_context().span_id)
         is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
-        observed = self._observer.end(key_of(span)) if is_tool and self._observer is not None else self.elsewhere
+        observed = self._observer.end(key) if is_tool and self._observer is not None else self.elsewhere
         commit = self._attempt(
             "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
         )
@@ -367,13 +401,32 @@ class SessionProcessor(SpanProcessor):
         sight = running.sight
         if sight is not None:
             self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
+        if semconv.MEMORY_ITEMS in content:
+            found |= self._attempt("keeping a framework's items", dict[str, Any](), lambda: self._items_of(content))
+        if semconv.REPLAY_RECORD in content:
+            found |= self._attempt("keeping what came back", _NOTHING, lambda: self._record_of(content))
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
         if opened and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _OPENERS:
             found |= self._attempt("reading the answer", _NOTHING, lambda: self._output_of(attributes, content))
         if self._policy.on_spans:
             found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
-        found |= {key: value for key, value in said.items() if key not in found}
+        found |= _without(said, found)
         running.beside = None if add_attributes(span, found) else found
+
+    def _items_of(self, content: Content) -> dict[str, Any]:
+        """What a framework keeps of the session, by the digests under which it is found again."""
+        items = [(item, self._policy.hash(item)) for item in content[semconv.MEMORY_ITEMS]]
+        self._write_blobs([blob for item, digest in items if (blob := self._policy.blob(item, digest)) is not None])
+        return {semconv.MEMORY_ITEMS: tuple([digest for _, digest in items])}
+
+    def _record_of(self, content: Content) -> Mapping[str, str]:
+        """What a replay gives back in place of the call."""
+        record = content[semconv.REPLAY_RECORD]
+        blob = self._policy.record(record() if callable(record) else record)
+        if blob is None:
+            return {}
+        self._write_blobs((blob,))
+        return {semconv.REPLAY_RECORD: blob.hash}
 
     def _is_told(self, commit: Commit, failure: str, turn: Turn | None) -> bool:
         """Whether an agent only passes on a failure that a tool or model call of its turn has recorded already."""
@@ -454,6 +507,12 @@ def _call_of(attributes: Mapping[str, Any]) -> str:
     if operation == GenAiOperation.EXECUTE_TOOL:
         return f"{operation} {attributes.get(semconv.GEN_AI_TOOL_NAME)}"
     return GenAiOperation.CHAT.value if operation in MODEL_CALLS else ""
+
+
+def _without(found: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    if found.keys() <= known.keys():
+        return {}
+    return {key: value for key, value in found.items() if key not in known}
 
 
 def _stamp(session: str, turn: Turn | None) -> dict[str, Any]:

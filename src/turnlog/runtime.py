@@ -24,7 +24,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from turnlog import transitions
 from turnlog.background import BackgroundLoader
 from turnlog.content import ContentPolicy
+from turnlog.errors import TurnlogError
 from turnlog.identity import Sessions
+from turnlog.journal import holding
 from turnlog.journal.writer import JournalWriter
 from turnlog.observe import Observer
 from turnlog.operation import use_provider
@@ -42,7 +44,9 @@ class Runtime:
         self.policy = ContentPolicy(settings)
         self.journal = JournalWriter(settings)
         observer = Observer(settings, self.policy, self._report)
-        self.processor = SessionProcessor(self.policy, Sessions(settings.session), observer=observer)
+        suffix = settings.replay_suffix
+        self.sessions = Sessions(settings.session, suffix)
+        self.processor = SessionProcessor(self.policy, self.sessions, observer=observer, replays=settings.replay)
         self.providers: weakref.WeakSet[TracerProvider] = weakref.WeakSet()
         self.own_provider: TracerProvider | None = None
         self._loader: BackgroundLoader | None = None
@@ -65,6 +69,8 @@ class Runtime:
     def start_journal(self) -> None:
         if self.processor.journal is None:
             self.processor.journal = self.journal
+            holding.adopt(self.settings, self.journal)
+            self.processor.on_turn = lambda session: holding.notice_loss(session, self.journal)
             self._loader = BackgroundLoader(self.settings, self.journal)
             self._loader.start()
             atexit.register(self.stop)
@@ -75,6 +81,7 @@ class Runtime:
             self._loader.finish()
             self._loader = None
         self.processor.retire()
+        holding.release_all()
         self.journal.close()
 
 
@@ -88,19 +95,29 @@ def init(
 ) -> None:
     """Record this process: attach to the application's TracerProvider (or bring one), write the journal, patch the frameworks.
 
-    What is not given comes from the environment. A second call changes nothing. Never raises.
+    What is not given comes from the environment. A second call changes nothing. Never raises, except where a replay was asked
+    for and cannot be.
     """
     try:
         active = start(directory=directory, session=session, capture=capture)
         if active is None:
+            if read_settings().replay:
+                raise TurnlogError("turnlog is disabled, so that nothing can be replayed: unset TURNLOG_DISABLED")
             return
         attach(tracer_provider)
         use_provider(tracer_provider)
+        if active.settings.capture is Capture.FULL or active.settings.replay:
+            from turnlog.replay import playing
+
+            playing.start(active.settings, active.policy)
         if instrument:
             from turnlog.instrument import instrument_all
 
             instrument_all()
-    except Exception as error:  # noqa: BLE001 - the application comes first
+    except Exception as error:
+        if read_settings().replay:
+            # Going on would be live: what the user asked not to happen.
+            raise
         _log.warning("turnlog could not start and records nothing: %s: %s", type(error).__name__, error)
 
 
@@ -110,6 +127,12 @@ def start(**overrides: Any) -> Runtime | None:
     if active is not None:
         active.start_journal()
     return active
+
+
+def settings_in_use() -> Settings:
+    """Those that this process records by; while it records nothing, the environment's."""
+    active = _active
+    return read_settings() if active is None else active.settings
 
 
 def attach(tracer_provider: trace.TracerProvider | None = None) -> None:
@@ -134,6 +157,8 @@ def shutdown() -> None:
     global _active
     if "turnlog.instrument" in sys.modules:
         sys.modules["turnlog.instrument"].uninstrument_all()
+    if "turnlog.replay.playing" in sys.modules:
+        sys.modules["turnlog.replay.playing"].stop()
     use_provider(None)
     with _lock:
         active, _active = _active, None

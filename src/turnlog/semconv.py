@@ -40,6 +40,7 @@ CONTEXT_HASH = "turnlog.context.hash"
 CONTEXT_CHANGES = "turnlog.context.changes"
 CONTEXT_EVICTED_KEYS = "turnlog.context.evicted_keys"
 CONTEXT_EVICTION_REASON = "turnlog.context.eviction.reason"
+CONTEXT_RESUMED_LINEAGE = "turnlog.context.resumed_lineage"
 
 PROVENANCE_SOURCE_KIND = "turnlog.provenance.source.kind"
 PROVENANCE_VERIFIED = "turnlog.provenance.verified"
@@ -311,6 +312,7 @@ COLUMNS = (
     Column(CONTEXT_LINEAGE, "lineage", "VARCHAR"),
     Column(CONTEXT_HASH, "context_hash", "VARCHAR"),
     Column(CONTEXT_CHANGES, "context_changes", "VARCHAR"),
+    Column(CONTEXT_RESUMED_LINEAGE, "resumed_lineage", "VARCHAR"),
     Column(PROVENANCE_SOURCE_KIND, "source_kind", "VARCHAR"),
     Column(PROVENANCE_VERIFIED, "verified", "BOOLEAN"),
     Column(RETRY_OF, "retry_of", "VARCHAR"),
@@ -378,6 +380,7 @@ ATTRIBUTE_TYPES = {
     CONTEXT_CHANGES: "string",
     CONTEXT_EVICTED_KEYS: "string[]",
     CONTEXT_EVICTION_REASON: "string",
+    CONTEXT_RESUMED_LINEAGE: "string",
     PROVENANCE_SOURCE_KIND: "string",
     PROVENANCE_VERIFIED: "boolean",
     TOOL_SERVER: "string",

@@ -11,6 +11,9 @@ _TRUE = {"1", "true", "yes", "on"}
 # So many seconds after the last of it came, nobody waits for the rest of a trace.
 ORPHANED_AFTER = 3600.0
 _FALSE = {"", "0", "false", "no", "off"}
+REPLAY_MARK = "~replay-"
+# The sides of a replay that can be live, in the words of the user and in those of the recorded calls.
+LIVE = {"model": "model", "tools": "tool"}
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -49,11 +52,20 @@ class Settings:
     exporters: tuple[str, ...] = ()
     exports_here: bool = False
     otlp_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    replay: str = ""
+    replay_from: int = 0
+    replay_live: tuple[str, ...] = ()
+    lease: tuple[int, int, str] | None = None
     problems: tuple[str, ...] = ()
 
     @property
     def database(self) -> Path:
         return self.directory / "store.duckdb"
+
+    @property
+    def replay_suffix(self) -> str:
+        """What tells the sessions of a replay from those that it replays; empty when this is none."""
+        return self.session[self.session.rindex(REPLAY_MARK) :] if self.replay and REPLAY_MARK in self.session else ""
 
     @property
     def lock(self) -> Path:
@@ -62,6 +74,11 @@ class Settings:
     @property
     def archive(self) -> Path:
         return self.directory / "archive"
+
+    @property
+    def leases(self) -> Path:
+        """Who is the one writer of which session."""
+        return self.directory / "leases"
 
     @property
     def journals(self) -> Path:
@@ -85,7 +102,7 @@ def read_settings() -> Settings:
     problems: list[str] = []
     return Settings(
         directory=Path(env.get("TURNLOG_DIR") or Path(base) / "turnlog").expanduser(),
-        session=env.get("TURNLOG_SESSION", ""),
+        session=_session(),
         capture=_capture(problems),
         content_on_spans=message_content in {"true", "span_only", "span_and_event"},
         hash_key=env.get("TURNLOG_HASH_KEY", ""),
@@ -101,6 +118,10 @@ def read_settings() -> Settings:
         exporters=_exporters(),
         exports_here="turnlog" in env.get("OTEL_TRACES_EXPORTER", "").replace(" ", "").split(","),
         otlp_headers=_otlp_headers(problems),
+        replay=env.get("TURNLOG_REPLAY", ""),
+        replay_from=int(_number("TURNLOG_REPLAY_FROM_TURN", 0.0, problems)) if env.get("TURNLOG_REPLAY_FROM_TURN") else 0,
+        replay_live=_live(problems),
+        lease=_lease(),
         problems=tuple(problems),
     )
 
@@ -113,6 +134,13 @@ def _exporters() -> tuple[str, ...]:
     protocol = env.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or env.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "grpc"
     otlp = "otlp_proto_http" if protocol.startswith("http") else "otlp_proto_grpc"
     return tuple(otlp if name == "otlp" else name for name in names if name not in ("", "none", "turnlog"))
+
+
+def _lease() -> tuple[int, int, str] | None:
+    """The descriptor, the epoch and the session of the lease that `turnlog run --resume` took for this program."""
+    descriptor, _, rest = os.environ.get("TURNLOG_LEASE", "").partition(":")
+    epoch, _, session = rest.partition(":")
+    return (int(descriptor), int(epoch), session) if descriptor.isdigit() and epoch.isdigit() else None
 
 
 def _otlp_headers(problems: list[str]) -> tuple[tuple[str, str], ...]:
@@ -133,7 +161,22 @@ def _names(variable: str) -> tuple[str, ...]:
     return tuple(name for part in os.environ.get(variable, "").split(",") if (name := part.strip()))
 
 
+def _session() -> str:
+    name, replayed = os.environ.get("TURNLOG_SESSION", ""), os.environ.get("TURNLOG_REPLAY", "")
+    # A replay never goes on with what it replays.
+    return name if not replayed or REPLAY_MARK in name else f"{name or replayed}{REPLAY_MARK}{os.getpid():x}"
+
+
+def _live(problems: list[str]) -> tuple[str, ...]:
+    found = _names("TURNLOG_REPLAY_LIVE")
+    problems += [f"TURNLOG_REPLAY_LIVE={name} is none of model, tools: left out" for name in found if name not in LIVE]
+    return tuple(LIVE[name] for name in found if name in LIVE)
+
+
 def _capture(problems: list[str]) -> Capture:
+    if os.environ.get("TURNLOG_REPLAY"):
+        # What is compared with a recording is recorded as that was.
+        return Capture.FULL
     level = os.environ.get("TURNLOG_CAPTURE", "").strip().lower() or Capture.SUMMARY
     if level in set(Capture):
         return Capture(level)

@@ -44,8 +44,14 @@ def add_attributes(span: Span, found: Mapping[str, Any]) -> bool:
 def set_attributes(span: trace.Span, found: Mapping[str, Any]) -> None:
     """Set what a framework said; what is no plain value, the SDK looks at."""
     if isinstance(span, Span) and span.is_recording():
-        plain = {key: value for key, value in found.items() if type(value) in _PLAIN}
+        plain = {key: value for key, value in found.items() if type(value) in _PLAIN or _is_texts(value)}
         add_attributes(span, plain)
+        if len(plain) == len(found):
+            return
         found = {key: value for key, value in found.items() if key not in plain}
     if found:
         span.set_attributes(found)
+
+
+def _is_texts(value: Any) -> bool:
+    return type(value) is tuple and set(map(type, value)) == {str}

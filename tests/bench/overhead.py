@@ -1,6 +1,6 @@
 """What recording adds to a program: CPU and wall time per call, against the same program bare and with plain spans.
 
-`python tests/bench/overhead.py [--quick] [--only PROGRAM ...] [--variants bare,otel,turnlog] [--instructions]`
+`python tests/bench/overhead.py [--quick] [--only PROGRAM ...] [--variants bare,otel,derived,turnlog] [--instructions]`
 
 Every variant is a process of its own (patches are process-wide); blocks are interleaved and ratios taken per round.
 `--instructions` counts instructions under valgrind instead: slow, but the same on a busy machine.
@@ -165,7 +165,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument(
-        "--variants", type=lambda text: text.split(","), default=["bare", "otel", "turnlog", *installed_peers()]
+        "--variants", type=lambda text: text.split(","), default=["bare", "otel", "derived", "turnlog", *installed_peers()]
     )
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--instructions", action="store_true")

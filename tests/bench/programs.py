@@ -3,8 +3,9 @@
 Run by `overhead.py` as `programs.py PROGRAM VARIANT`; reads commands on stdin, answers in JSON. The model's edge is faked
 inside the process (a mock transport, a fake chat model), because loopback HTTP would drown what is measured.
 
-Variants: `bare`; `otel`, SDK spans of the same shape made by hand; `hooks`, turnlog's instrumentation alone, spans
-discarded; `turnlog`, everything on; `official`, OpenTelemetry's own GenAI instrumentation where that is installed.
+Variants: `bare`; `otel`, SDK spans of the same shape made by hand; `hooks`, turnlog's instrumentation alone; `derived`, with
+all state derived and put on the spans; `turnlog`, everything on, the journal written too; and the peers, as in `peers.py`. But
+for `turnlog`, an exporter throws the spans away.
 """
 
 from __future__ import annotations
@@ -388,9 +389,12 @@ def set_up(variant: str) -> Tracer | None:
         PEERS[variant]()
         return None
     provider = discarding_provider()
-    if variant == "hooks":
+    if variant in ("hooks", "derived"):
+        from turnlog import runtime
         from turnlog.instrument import instrument_all
 
+        if variant == "derived":
+            runtime.attach(provider)
         instrument_all()
         return None
     return provider.get_tracer("bench")

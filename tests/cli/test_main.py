@@ -26,6 +26,7 @@ COMMANDS = (
     "run",
     "import",
     "serve",
+    "mcp",
     "sessions",
     "log",
     "show",

@@ -1,28 +1,26 @@
-"""Programs that mistreat contexts, threads, tasks, generators and processes. Each is a function here.
+"""Programs that mistreat contexts, threads, tasks, generators and processes. Each is a function here, and is played by every
+subject in `subjects/`: a framework behind the few methods that these programs need.
 
-Whatever an agent says, calls or is told names the conversation and the input it belongs to ("s3/2"), so that the log can be
-checked against itself. `python torture.py NAME` runs one.
+Whatever an agent says, calls or is told names the conversation and the input it belongs to ("threads3/2"), so that the log can
+be checked against itself. `python torture.py SUBJECT PROGRAM ...` plays some, one after the other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import json
 import multiprocessing
-import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from langchain.agents import create_agent
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tools import BaseTool, tool
-from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.memory import InMemorySaver
+sys.path.insert(0, str(Path(__file__).parent))
 
 import turnlog
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
@@ -30,24 +28,50 @@ from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 KABOOM = ValueError("kaboom")
 
 
+class Subject(Protocol):
+    """Made with the model's address and the functions that are its tools. Without a session, a run is part of what is around."""
+
+    recorded: Callable[..., Any]
+
+    def __init__(self, url: str, *tools: Callable[..., Any]) -> None: ...
+    def run(self, session: str, text: str) -> str: ...
+    async def arun(self, session: str, text: str) -> str: ...
+    def stream(self, session: str, text: str) -> Iterator[Any]: ...
+    async def astream(self, session: str, text: str) -> AsyncIterator[Any]: ...
+
+
+class Framework(Protocol):
+    """A module of `subjects`. `caller` makes calls without a server, as cheap as they get; CALLS says how many."""
+
+    CALLS: int
+    Subject: type[Subject]
+
+    def with_callback(self, url: str, callback: Callable[..., None]) -> Subject: ...
+    def caller(self) -> Callable[[], None]: ...
+
+
 def answer(body: dict[str, Any]) -> Reply:
     """Does what the last input says: "s3/2 tool" calls the tool of that name, and every word names the input."""
-    texts = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    who, _, wanted = texts[-1].partition(" ")
-    asked = any(message["role"] == "tool" for message in body["messages"][-2:])
-    if wanted and not asked:
+    text, is_latest = _last_input(body.get("messages") or body["input"])
+    who, _, wanted = text.partition(" ")
+    if wanted and is_latest:
         return Reply(f"{who} asks", tool_calls=[ToolCall(wanted, {"who": who})])
     return Reply(f"{who} has nothing more to say about any of this.")
 
 
-def make_agent(model: ScriptedModel, *tools: Any, name: str = "agent") -> Any:
-    chat = ChatOpenAI(model="scripted", base_url=model.base_url, api_key="none", max_retries=0)
-    return create_agent(
-        chat,
-        [each if isinstance(each, BaseTool) else tool(each) for each in (echo, *tools)],
-        name=name,
-        checkpointer=InMemorySaver(),
-    )
+def _last_input(said: list[dict[str, Any]]) -> tuple[str, bool]:
+    """What a user said last, and whether nothing has come after it."""
+    for place, message in enumerate(reversed(said)):
+        if message.get("role") == "user":
+            content = message["content"]
+            texts = [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+            if texts:
+                return texts[-1], place == 0
+    raise LookupError("nobody has said anything")
+
+
+def sessions(program: str, count: int) -> list[str]:
+    return [f"{program}{n}" for n in range(count)]
 
 
 def echo(who: str) -> str:
@@ -56,40 +80,35 @@ def echo(who: str) -> str:
     return f"{who} echoed"
 
 
-def ask(session: str, turn: int, wanted: str = "echo") -> tuple[dict[str, Any], dict[str, Any]]:
-    return {"messages": [("user", f"{session}/{turn} {wanted}")]}, {"configurable": {"thread_id": session}}
-
-
-def threads(model: ScriptedModel) -> None:
-    agent = make_agent(model)
-
-    def converse(session: str) -> None:
-        for turn in range(1, 4):
-            agent.invoke(*ask(session, turn))
-
-    workers = [threading.Thread(target=converse, args=(f"s{n}",)) for n in range(8)]
+def at_once(do: Callable[[str], object], sessions: list[str]) -> None:
+    workers = [threading.Thread(target=do, args=(session,)) for session in sessions]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
 
 
-def task_group(model: ScriptedModel) -> None:
-    agent = make_agent(model)
+def threads(framework: Framework, url: str) -> None:
+    agent = framework.Subject(url, echo)
+    at_once(lambda session: [agent.run(session, f"{session}/{turn} echo") for turn in range(1, 4)], sessions("threads", 8))
+
+
+def task_group(framework: Framework, url: str) -> None:
+    agent = framework.Subject(url, echo)
 
     async def converse(session: str) -> None:
         for turn in range(1, 4):
-            await agent.ainvoke(*ask(session, turn))
+            await agent.arun(session, f"{session}/{turn} echo")
 
     async def all_at_once() -> None:
         async with asyncio.TaskGroup() as group:
-            for n in range(8):
-                group.create_task(converse(f"s{n}"))
+            for session in sessions("task_group", 8):
+                group.create_task(converse(session))
 
     asyncio.run(all_at_once())
 
 
-def executors(model: ScriptedModel) -> None:
+def executors(framework: Framework, url: str) -> None:
     """Agents in worker threads of a loop, and tools that hand their work to further threads, with and without the context."""
 
     @turnlog.tool
@@ -105,153 +124,136 @@ def executors(model: ScriptedModel) -> None:
             )
         return str(found[0])
 
-    agent = make_agent(model, hand_over)
+    agent = framework.Subject(url, echo, hand_over)
 
     async def converse(session: str) -> None:
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, lambda: agent.invoke(*ask(session, 1)))
-        await agent.ainvoke(*ask(session, 2, "hand_over"))
-        await asyncio.to_thread(agent.invoke, *ask(session, 3))
+        await loop.run_in_executor(None, agent.run, session, f"{session}/1 echo")
+        await agent.arun(session, f"{session}/2 hand_over")
+        await asyncio.to_thread(agent.run, session, f"{session}/3 echo")
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(converse(f"s{n}") for n in range(4)))
+        await asyncio.gather(*map(converse, sessions("executors", 4)))
 
     asyncio.run(all_at_once())
 
 
-def nested(model: ScriptedModel) -> None:
+def nested(framework: Framework, url: str) -> None:
     """A tool that runs another agent, whose tool runs a third; and one that calls itself."""
-    third = make_agent(model, name="third")
-
-    def answer_of(agent: Any, who: str, wanted: str) -> str:
-        # A thread of its own: two runs of one thread at once read each other's half-done checkpoints.
-        config = {"configurable": {"thread_id": f"{wanted} for {who}"}}
-        return agent.invoke({"messages": [("user", f"{who} {wanted}")]}, config)["messages"][-1].content
+    third = framework.Subject(url, echo)
 
     def middle(who: str) -> str:
         """Ask the third agent."""
-        return answer_of(third, who, "echo")
+        return third.run("", f"{who} echo")
 
-    second = make_agent(model, middle, name="second")
+    second = framework.Subject(url, middle)
 
     def outer(who: str) -> str:
         """Ask the second agent."""
-        return answer_of(second, who, "middle")
+        return second.run("", f"{who} middle")
 
-    @tool
     def again(who: str, depth: int = 0) -> str:
         """Call itself."""
-        return f"{who} deep" if depth == 3 else again.invoke({"who": who, "depth": depth + 1})
+        return f"{who} deep" if depth == 3 else deeper(who=who, depth=depth + 1)
 
-    first = make_agent(model, outer, again, name="first")
-    workers = [
-        threading.Thread(target=lambda n=n: [first.invoke(*ask(f"s{n}", 1, "outer")), first.invoke(*ask(f"s{n}", 2, "again"))])
-        for n in range(3)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    deeper = framework.Subject.recorded(again)
+    first = framework.Subject(url, outer, again)
+    converse = lambda session: [first.run(session, f"{session}/1 outer"), first.run(session, f"{session}/2 again")]  # noqa: E731
+    at_once(converse, sessions("nested", 3))
 
 
-def abandoned(model: ScriptedModel) -> None:
+def abandoned(framework: Framework, url: str) -> None:
     """Streams left half way: by break, by losing the last reference, and collected by a task of another session."""
-    agent = make_agent(model)
+    agent = framework.Subject(url, echo)
 
     async def converse(session: str) -> None:
         cycle: list[Any] = []
-        stream = agent.astream(*ask(session, 1, ""), stream_mode="messages")
+        stream = await agent.astream(session, f"{session}/1 ")
         cycle.append((cycle, stream))
         async for _ in stream:
             break
         del stream, cycle
-        async for _ in agent.astream(*ask(session, 2, ""), stream_mode="messages"):
+        async for _ in await agent.astream(session, f"{session}/2 "):
             break
         gc.collect()
         await asyncio.sleep(0)
-        await agent.ainvoke(*ask(session, 3))
+        await agent.arun(session, f"{session}/3 echo")
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(converse(f"s{n}") for n in range(6)))
+        asyncio.get_running_loop().set_exception_handler(_forgive)
+        await asyncio.gather(*map(converse, sessions("abandoned", 6)))
         gc.collect()
 
     asyncio.run(all_at_once())
-    for n in range(3):
-        for _ in agent.stream(*ask(f"s{n}", 4, ""), stream_mode="messages"):
+    for session in sessions("abandoned", 3):
+        if not hasattr(agent, "stream"):
+            agent.run(session, f"{session}/4 echo")
+            continue
+        for _ in agent.stream(session, f"{session}/4 "):
             break
     gc.collect()
 
 
-def callbacks(model: ScriptedModel) -> None:
-    """The application's own callbacks raise, and its exceptions come out as the very objects that they are."""
+def _forgive(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """httpx's generators close those inside them, and the loop closes those too when all are collected at once: a bare SDK
+    without turnlog is as loud."""
+    if "asynchronous generator is already running" not in str(context.get("exception")):
+        loop.default_exception_handler(context)
 
-    def explode(who: str) -> str:
+
+def callbacks(framework: Framework, url: str) -> None:
+    """The application's own callbacks and tools raise, and what comes out is that very object, or came of it."""
+
+    def explode(who: str = "") -> str:
         """Fail."""
         raise KABOOM
 
-    class Broken(BaseCallbackHandler):
-        raise_error = True
-
-        def on_llm_end(self, *args: Any, **kwargs: Any) -> None:
-            raise KABOOM
-
-    agent = make_agent(model, explode)
-    for turn, (wanted, handlers) in enumerate([("echo", [Broken()]), ("explode", [])], 1):
-        given, config = ask("s0", turn, wanted)
+    broken = framework.with_callback(url, lambda *_: explode())
+    for turn, (agent, wanted) in enumerate([(broken, ""), (framework.Subject(url, explode), "explode")], 1):
         try:
-            agent.invoke(given, {**config, "callbacks": handlers})
-        except ValueError as error:
-            if error is not KABOOM:
+            agent.run("callbacks0", f"callbacks0/{turn} {wanted}")
+        except Exception as error:
+            if KABOOM not in (error, error.__cause__):
                 raise
+        else:
+            raise AssertionError(f"turn {turn} did not fail")
 
 
-def _in_a_child(url: str, session: str) -> None:
-    class At:
-        # Another address to LangChain, which otherwise takes the connections of the parent.
-        base_url = f"{url}/"
-
-    make_agent(At()).invoke(*ask(session, 1))  # type: ignore[arg-type]
+def _in_a_child(subject: str, url: str, session: str) -> None:
+    # Another address to LangChain, which otherwise takes the connections of the parent.
+    agent = importlib.import_module(f"subjects.{subject}").Subject(url.replace("127.0.0.1", "localhost"), echo)
+    agent.run(session, f"{session}/1 echo")
 
 
-def forked(model: ScriptedModel) -> None:
-    _processes(model, "fork")
+def forked(framework: Framework, url: str) -> None:
+    _processes(framework, url, "fork")
 
 
-def spawned(model: ScriptedModel) -> None:
-    _processes(model, "spawn")
+def spawned(framework: Framework, url: str) -> None:
+    _processes(framework, url, "spawn")
 
 
-def _processes(model: ScriptedModel, method: str) -> None:
-    agent = make_agent(model)
-    agent.invoke(*ask("parent", 1))
+def _processes(framework: Any, url: str, method: str) -> None:
+    agent, parent = framework.Subject(url, echo), f"{method}ing"
+    agent.run(parent, f"{parent}/1 echo")
     context = multiprocessing.get_context(method)
-    children = [context.Process(target=_in_a_child, args=(model.base_url, f"{method}{n}")) for n in range(2)]
+    name = framework.__name__.rpartition(".")[2]
+    children = [context.Process(target=_in_a_child, args=(name, url, session)) for session in sessions(method, 2)]
     for child in children:
         child.start()
-    agent.invoke(*ask("parent", 2))
+    agent.run(parent, f"{parent}/2 echo")
     for child in children:
         child.join()
         assert child.exitcode == 0
 
 
-def memory(model: ScriptedModel) -> None:
-    """Ten thousand calls, after as many as turnlog remembers: there are no more objects than before."""
-    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage
-
-    def words() -> Iterator[AIMessage]:
-        number = 0
-        while True:
-            number += 1
-            yield AIMessage(f"answer {number}")
-
-    chat, shout = GenericFakeChatModel(messages=words()), tool(echo)
-    shout.func = lambda who: who
+def memory(framework: Framework, url: str) -> None:
+    """Half of the calls, after as many as turnlog remembers: there are no more objects than before."""
+    call = framework.caller()
 
     def calls(count: int) -> int:
-        for number in range(count):
-            chat.invoke(f"question {number}")
-            shout.invoke({"who": str(number)})
+        for _ in range(count):
+            call()
         return min(objects() for _ in range(20))
 
     def objects() -> int:
@@ -260,10 +262,17 @@ def memory(model: ScriptedModel) -> None:
         gc.collect()
         return len(gc.get_objects())
 
-    calls(4_500)
-    print(json.dumps([calls(500), calls(5_000)]))
+    half, few = framework.CALLS // 2, framework.CALLS // 20
+    calls(half - few)
+    print(json.dumps([calls(few), calls(half), half]))
+
+
+def main(subject: str, *programs: str) -> None:
+    framework = importlib.import_module(f"subjects.{subject}")
+    with ScriptedModel(answer) as model:
+        for program in programs:
+            globals()[program](framework, model.url)
 
 
 if __name__ == "__main__":
-    with ScriptedModel(answer) as model:
-        globals()[re.sub(r"\W", "", sys.argv[1])](model)
+    main(*sys.argv[1:])

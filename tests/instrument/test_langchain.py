@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from typing import Any
 from uuid import uuid4
@@ -300,6 +301,40 @@ async def test_breaking_out_of_an_async_stream_ends_every_span(instrumented: Rec
         ("invoke_agent a", False),
         ("chat m", False),
     ]
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
+async def test_a_stream_of_events_is_one_call_and_current_only_while_it_is_read(
+    instrumented: Recorder, model: Any, chat: ChatOpenAI
+) -> None:
+    model.script[:] = [CALLING, "one two", "one two", "one two three", Reply("no", status=400)]
+    bound = chat.bind_tools([add])
+    outside = [trace.get_current_span() for _ in bound.stream_events("Add 1 and 2.", version="v3")]
+    assert set(outside) == {trace.INVALID_SPAN}
+    assert str(chat.stream_events("count", version="v3").text) == "one two"
+    assert await (await chat.astream_events("count", version="v3")).text == "one two"
+    async with await chat.astream_events("count", version="v3") as left:
+        async for _ in left.text:
+            break
+    stream = chat.stream_events("count", version="v3")
+    with pytest.raises(openai.BadRequestError) as raised:
+        list(stream)
+    assert raised.value is stream._error
+    # Whether the one that was left had been read to its end by the task that reads it is a race.
+    calling, counted, awaited, _left, failed = instrumented.spans
+    assert instrumented.tree == [(None, "chat m")] * 5
+    assert calling.content["gen_ai.output.messages"][0]["parts"][1]["name"] == "add"
+    assert counted.content == awaited.content
+    assert [span.failed for span in (calling, counted, awaited, failed)] == [False, False, False, True]
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
+def test_a_stream_of_events_that_nobody_reads_on_ends(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:
+    model.script[:] = ["one two three", "done"]
+    next(iter(chat.stream_events("count", version="v3")))
+    gc.collect()
+    chat.invoke("And?")
+    assert [(span.name, span.failed) for span in instrumented.spans] == [("chat m", False)] * 2
 
 
 async def test_a_cancelled_turn_ends_all_that_was_running_in_it(instrumented: Recorder, model: Any, chat: ChatOpenAI) -> None:

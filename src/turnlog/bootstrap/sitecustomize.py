@@ -27,10 +27,18 @@ def _record() -> None:
         import turnlog
 
         turnlog.init()
-    except ImportError as error:
-        _say(f"{sys.executable} cannot import turnlog ({error}). Install it there: {sys.executable} -m pip install turnlog")
     except Exception as error:  # noqa: BLE001 - the program comes first
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    if isinstance(error, ImportError):
+        _say(f"{sys.executable} cannot import turnlog ({error}). Install it there: {sys.executable} -m pip install turnlog")
+    else:
         _say(f"{type(error).__name__}: {error}")
+    if os.environ.get("TURNLOG_REPLAY"):
+        # Without its replay the program would do live what it was only to repeat. Nothing of it has run yet.
+        os._exit(1)
 
 
 def _say(why: str) -> None:

@@ -23,6 +23,8 @@ _MODULES = {
     "run": "run",
     "import": "importing",
     "serve": "serve",
+    "ui": "ui",
+    "mcp": "mcp",
     "sessions": "log",
     "log": "log",
     "show": "log",

@@ -33,6 +33,7 @@ _USUAL = 20
 _ALL = 2**31
 _LEAST_ID = 8
 _REFUSED = "  (refused: it could not follow)"
+_SELF_REPORTED = "  (self-reported)"
 _FENCED = "  (fenced: another process had taken the session over)"
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 _STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
@@ -158,6 +159,7 @@ def log(options: argparse.Namespace) -> int:
             *what(commit),
             Styled(_REFUSED if commit.commit_id in refused else "", "red"),
             Styled(_FENCED if commit.fenced else "", "red"),
+            Styled(_SELF_REPORTED if commit.self_reported else "", "dim"),
         )
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
@@ -267,6 +269,8 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str, refused: bool) ->
         rows.append(("known", f"{commit.outcome_source} from the result"))
     if commit.lifecycle_state or commit.pinned:
         rows.append(("lifecycle", "".join(_said(commit)) + (_REFUSED if refused else "")))
+    if commit.self_reported:
+        rows.append(("reported", "by the agent itself, over MCP"))
     if commit.fenced:
         rows.append(("fenced", Styled("another process had taken the session over: the state is as without this", "red")))
     tokens = f"{commit.input_tokens:,} in, {commit.output_tokens:,} out"

@@ -55,6 +55,8 @@ def build_parser() -> argparse.ArgumentParser:
         _run,
         _import,
         _serve,
+        _ui,
+        _mcp,
         _sessions,
         _log,
         _show,
@@ -191,6 +193,48 @@ It runs until it is interrupted. A batch is acknowledged once it is in the journ
         "--allow-host", action="append", default=[], metavar="NAME", help="a name that senders know it by; may be repeated"
     )
     command.add_argument("--json", action="store_true", help="one JSON object when it listens, one when it stops")
+
+
+def _mcp(commands: Any) -> None:
+    command = _command(
+        commands,
+        "mcp",
+        "let agents read their state, and record what must last, over MCP",
+        epilog="""\
+examples:
+  turnlog mcp install              what to put into Claude Code, Claude Desktop, Cursor, VS Code, Codex, and where
+  turnlog mcp                      as a client starts it: over standard input and output
+  turnlog mcp --http --port 4339   over HTTP on this machine, with a token
+
+Without a session in a question it is about that of --session, else TURNLOG_SESSION, else the newest.
+""",
+    )
+    command.add_argument("action", nargs="?", choices=("install",), help="print the configuration of common clients")
+    _session(command)
+    command.add_argument("--http", action="store_true", help="serve streamable HTTP on 127.0.0.1 instead")
+    command.add_argument("--port", type=_port, default=4339, metavar="N", help="default: 4339; 0 takes a free one")
+    command.add_argument(
+        "--token-file", default="", metavar="FILE", help="the bearer token; without it one is made and shown once"
+    )
+    _json(command)
+
+
+def _ui(commands: Any) -> None:
+    command = _command(
+        commands,
+        "ui",
+        "serve the page: see what an agent did, changed and forgot, in a browser",
+        epilog="""\
+examples:
+  turnlog ui
+  turnlog ui --port 0 --no-open
+
+Only this machine can reach it, with the token in the address that it prints. It needs: pip install 'turnlog[web]'
+""",
+    )
+    command.add_argument("--port", type=_port, default=4339, metavar="N", help="default: 4339; 0 takes a free one")
+    command.add_argument("--no-open", dest="open", action="store_false", help="do not open a browser")
+    command.add_argument("--json", action="store_true", help="one JSON object when it listens")
 
 
 def _sessions(commands: Any) -> None:
@@ -496,9 +540,7 @@ The file is a ZIP of Parquet files: spans with what is unfinished, entries, cont
 what the store holds, without the secrets that were never written there.
 """,
     )
-    command.add_argument(
-        "sessions", nargs="*", metavar="SESSION", help="a unique beginning of its id (default: the newest)"
-    )
+    command.add_argument("sessions", nargs="*", metavar="SESSION", help="a unique beginning of its id (default: the newest)")
     command.add_argument(
         "-o", "--output", default="", metavar="FILE", help="where to write it, - for the output (default: ID.turnlog here)"
     )

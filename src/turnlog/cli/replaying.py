@@ -11,7 +11,7 @@ from turnlog.cli.render import complain
 from turnlog.errors import NotFound, TurnlogError
 from turnlog.settings import LIVE, REPLAY_MARK, Settings, read_settings
 
-_MOST_LISTED = 5
+_MOST_LISTED = 3
 
 
 def replay_environment(options: argparse.Namespace) -> dict[str, str]:
@@ -27,7 +27,7 @@ def replay_environment(options: argparse.Namespace) -> dict[str, str]:
     found = {
         "TURNLOG_REPLAY": session,
         "TURNLOG_REPLAY_LIVE": ",".join(live),
-        "TURNLOG_SESSION": f"{name}{REPLAY_MARK}{os.urandom(2).hex()}",
+        "TURNLOG_SESSION": f"{name}{REPLAY_MARK}{os.urandom(3).hex()}",
         "TURNLOG_CAPTURE": "full",
     }
     if options.from_turn:
@@ -47,11 +47,11 @@ def _checked(settings: Settings, prefix: str, from_turn: int, kinds: set[str]) -
         raise NotFound(f"session {session} has turns 1 to {newest}; a replay cannot go live in turn {from_turn}.")
     missing = unplayable(calls, kinds)
     if missing:
-        listed = "\n".join(f"  turn {call.turn}: {call.title}: {why}" for call, why in missing[:_MOST_LISTED])
-        more = f"\n  … and {len(missing) - _MOST_LISTED} more" if len(missing) > _MOST_LISTED else ""
+        listed = "; ".join(f"turn {call.turn}, {call.title} ({why})" for call, why in missing[:_MOST_LISTED])
+        more = f"; and {len(missing) - _MOST_LISTED} more" if len(missing) > _MOST_LISTED else ""
         raise TurnlogError(
-            f"session {session} cannot be replayed: {len(missing)} of its calls cannot be given back. Record it again with "
-            f"TURNLOG_CAPTURE=full, which keeps what a replay needs.\n{listed}{more}"
+            f"session {session} cannot be replayed without what came back from {len(missing)} of its calls: {listed}{more}. "
+            "Record it again with TURNLOG_CAPTURE=full, which keeps what a replay needs."
         )
     if recovered := sum(call.is_recovered for call in calls if call.call_kind in kinds):
         complain(

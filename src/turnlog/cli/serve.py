@@ -21,7 +21,7 @@ def serve(options: argparse.Namespace) -> int:
         raise TurnlogError("nothing would be kept: TURNLOG_DISABLED or OTEL_SDK_DISABLED is set. Unset it.")
     for problem in settings.problems:
         complain(problem)
-    guard = guard_for(options.host, _token(options.token_file), options.allow_host)
+    guard = guard_for(options.host, read_token(options.token_file), options.allow_host)
     out = screen(whole=True)
     stop = _stop_signal()
     with receiving(settings, guard, options.host, options.port) as receiver:
@@ -31,7 +31,7 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _token(path: str) -> str:
+def read_token(path: str) -> str:
     if not path:
         return ""
     file = Path(path)

@@ -30,6 +30,7 @@ from turnlog.semconv import (
     SourceKind,
     Tier,
 )
+from turnlog.settings import Capture
 
 _SHORT_HASH = len("hmac-sha256:") + 12
 _TIMEOUT_WORDS = ("timeout", "timedout", "deadline")
@@ -62,25 +63,24 @@ class Commit(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """The commit in the words of the convention. The delta is JSON text: every back end can carry and show it."""
+        # `value` is a property in Python's own words, three times as slow.
         found: dict[str, Any] = {
-            semconv.COMMIT_KIND: self.kind.value,
-            semconv.COMMIT_OUTCOME: self.outcome.value,
+            semconv.COMMIT_KIND: self.kind._value_,
+            semconv.COMMIT_OUTCOME: self.outcome._value_,
             semconv.COMMIT_INPUT_HASH: self.input_hash,
             semconv.COMMIT_INPUT_SUMMARY: self.input_summary,
             semconv.COMMIT_OUTPUT_HASH: self.output_hash,
             semconv.COMMIT_OUTPUT_SUMMARY: self.output_summary,
         }
         if self.source_kind is not None:
-            found[semconv.PROVENANCE_SOURCE_KIND] = self.source_kind.value
-        if self.verified is not None:
-            found[semconv.PROVENANCE_VERIFIED] = self.verified
+            found[semconv.PROVENANCE_SOURCE_KIND] = self.source_kind._value_
         if self.changes:
             found[semconv.COMMIT_DELTA] = dump_json([change.as_json() for change in self.changes]).decode()
-            found[semconv.STATE_CHANGED_KEYS] = tuple(change.entry for change in self.changes)
+            found[semconv.STATE_CHANGED_KEYS] = tuple([change.entry for change in self.changes])
             found[semconv.STATE_CHANGED_KEY_COUNT] = len(self.changes)
-            files = tuple(f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE)
+            files = [f"{change.action} {change.key}" for change in self.changes if change.kind == EntryKind.FILE]
             if files:
-                found[semconv.FILE_ACTIONS] = files
+                found[semconv.FILE_ACTIONS] = tuple(files)
                 kinds = {change.evidence for change in self.changes if change.kind == EntryKind.FILE and change.evidence}
                 found[semconv.FILE_EVIDENCE] = (kinds.pop() if len(kinds) == 1 else FileEvidence.BOTH).value
         if self.decision:
@@ -89,11 +89,14 @@ class Commit(NamedTuple):
                 semconv.DECISION_ABOUT: self.decision.about,
                 semconv.DECISION_CHOICE: self.decision.choice,
                 semconv.DECISION_REASON_TEXT: self.decision.reason,
-                semconv.DECISION_REASON_SOURCE: self.decision.reason_source.value,
+                semconv.DECISION_REASON_SOURCE: self.decision.reason_source._value_,
                 semconv.DECISION_ALTERNATIVES: self.decision.alternatives,
                 semconv.DECISION_CALLS: self.decision.calls,
             }
-        return {key: value for key, value in found.items() if value != "" and value != ()}
+        found = {key: value for key, value in found.items() if value}
+        if self.verified is not None:
+            found[semconv.PROVENANCE_VERIFIED] = self.verified
+        return found
 
 
 def derive(
@@ -146,6 +149,11 @@ class _Facts:
         value = self.get(key)
         return value if isinstance(value, str) else ""
 
+    def recorded_changes(self) -> list[Change] | None:
+        """What a call changed that is given back from a recording: nothing of it happens again."""
+        recorded = self._content.get(semconv.COMMIT_DELTA)
+        return None if recorded is None else [Change.from_json(change) for change in recorded]
+
 
 def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Observed) -> Commit:
     tool = facts.text(semconv.GEN_AI_TOOL_NAME) or "unknown"
@@ -158,6 +166,8 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Obse
         # Of a call that failed, only what was seen is known to have happened.
         if outcome is Outcome.OK or touch.evidence is not FileEvidence.DECLARED:
             changes += _touched(touch, policy)
+    if (recorded := facts.recorded_changes()) is not None:
+        changes = recorded
     input_hash = facts.text(semconv.COMMIT_INPUT_HASH) or ("" if arguments is None else policy.hash(arguments))
     input_summary = facts.text(semconv.COMMIT_INPUT_SUMMARY) or ("" if arguments is None else policy.summary(arguments))
     output_hash = "" if result is None else policy.hash(result)
@@ -193,27 +203,27 @@ def _model_call(span_id: str, facts: _Facts, outcome: Outcome, policy: ContentPo
     inputs = as_messages(facts.get(semconv.GEN_AI_INPUT_MESSAGES))
     outputs = as_messages(facts.get(semconv.GEN_AI_OUTPUT_MESSAGES))
     said, thought, calls = read_outputs(outputs)
-    names = list(dict.fromkeys(str(call.get("name", "")) for call in calls))
+    names = list(dict.fromkeys([str(call.get("name", "")) for call in calls]))
     choice = entry_key("call " + ", ".join(names)) if names else "answer"
-    reason = policy.summary((said if calls else "") or thought)
+    because = (said if calls else "") or thought
+    reason = policy.summary(because) if because else ""
     last = inputs[len(inputs) - 1] if inputs else None
     output_hash = policy.hash(list(outputs)) if outputs else ""
     input_hash = policy.hash(last) if last else ""
-    error = _error(facts)
     return Commit(
         CommitKind.DECISION,
         outcome,
         input_hash=input_hash,
         input_summary=policy.summary(texts(last)) if last else "",
         output_hash=output_hash,
-        output_summary=policy.summary(said if outcome is Outcome.OK or said else error),
+        output_summary=policy.summary(said if outcome is Outcome.OK or said else _error(facts)),
         changes=(_change(EntryKind.DECISION, span_id, choice),) if calls and outcome is Outcome.OK else (),
         decision=Decision(
             span_id,
             choice,
             reason,
             ReasonSource.STATED if reason else ReasonSource.NONE,
-            calls=tuple(entry_key(f"{call.get('name') or 'unknown'} {call['id']}") for call in calls if call.get("id")),
+            calls=tuple([entry_key(f"{call.get('name') or 'unknown'} {call['id']}") for call in calls if call.get("id")]),
         )
         if outcome is Outcome.OK
         else None,
@@ -325,4 +335,6 @@ def _stated_delta(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _blobs(policy: ContentPolicy, *values: tuple[Any, str]) -> tuple[Blob, ...]:
+    if policy.capture is not Capture.FULL:
+        return ()
     return tuple(blob for value, digest in values if value is not None and digest and (blob := policy.blob(value, digest)))

@@ -119,10 +119,13 @@ def declared_touches(tool: str, arguments: Any, disk: Disk | None = None) -> lis
 
 def merge_touches(declared: Iterable[Touch], observed: Observed) -> list[Touch]:
     """One touch per path. What was seen tells the action and what the file holds; what was only said stays as it was said."""
+    placed = [_placed(touch, observed) for touch in declared]
+    if not observed.touches:
+        return settle(placed)[:MOST_TOUCHES]
     seen = {touch.path: touch for touch in observed.touches}
     moved = {touch.renamed_from for touch in observed.touches if touch.action == RENAME}
     merged: list[Touch] = []
-    for touch in settle(_placed(touch, observed) for touch in declared):
+    for touch in settle(placed):
         found = seen.get(touch.path)
         if found is None:
             if not (touch.action == DELETE and touch.path in moved):
@@ -148,9 +151,9 @@ def place(path: str, observed: Observed) -> str:
 def _placed(touch: Touch, observed: Observed) -> Touch:
     if not touch.is_file:
         return touch
-    return touch._replace(
-        path=place(touch.path, observed), renamed_from=touch.renamed_from and place(touch.renamed_from, observed)
-    )
+    path, renamed_from = place(touch.path, observed), touch.renamed_from and place(touch.renamed_from, observed)
+    is_there = path == touch.path and renamed_from == touch.renamed_from
+    return touch if is_there else touch._replace(path=path, renamed_from=renamed_from)
 
 
 def _freely(name: str, text: str, disk: Disk | None) -> list[Touch]:

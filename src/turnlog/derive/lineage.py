@@ -46,6 +46,8 @@ class Lineages:
         self._index = LineageIndex()
         self._by_response: OrderedDict[str, tuple[str, int, Sequence[Message]]] = OrderedDict()
         self._contexts: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()
+        # What other processes left, by session, until this one goes on with it.
+        self._left: OrderedDict[str, Lineage] = OrderedDict()
         # Re-entrant: a garbage collection can start or end spans anywhere.
         self._lock = threading.RLock()
 
@@ -72,8 +74,10 @@ class Lineages:
         """
         given = as_messages(messages)
         marks = given.marks() if hasattr(given, "marks") else list(given)
-        lead = next((index for index in range(len(marks)) if role(given[index]) != "system"), len(marks))
-        match = Match(given, marks[lead:], [*([instructions] if instructions else []), *marks[:lead]], lead, caller)
+        lead = 0
+        while lead < len(marks) and role(given[lead]) == "system":
+            lead += 1
+        match = Match(given, marks[lead:], (*([instructions] if instructions else ()), *marks[:lead]), lead, caller)
         with self._lock:
             if previous_response or getattr(given, "follows", False):
                 self._follow(match, session, previous_response)
@@ -92,27 +96,44 @@ class Lineages:
         messages = as_messages(outputs)
         with self._lock:
             lineage.failed, lineage.answered = not messages, asked_by
-            lineage.reply, said = messages, []
-            for message in messages:
-                if digest := self._words(message):
-                    said.append(digest)
-                    remember(lineage.said, digest, (span_id, sight.depth), _MOST_SAID)
-                for call in calls_of(message):
-                    if call_id := str(call.get("id") or ""):
-                        said.append(call_id)
-                        if call_id in lineage.asks and lineage.asks[call_id].decision == span_id:
-                            # Heard already, and perhaps running.
-                            continue
-                        ask = Ask(call_id, str(call.get("name") or ""), call.get("arguments"), span_id, asked_by)
-                        remember(lineage.asks, call_id, ask, _MOST_ASKS)
-            self._index.file_reply(lineage, said)
+            lineage.reply = messages
+            self._index.file_reply(lineage, self._hear(lineage, messages, span_id, sight.depth, asked_by))
             if response_id:
                 remember(self._by_response, response_id, (lineage.id, sight.depth, messages))
+
+    def expect(self, session: str, span_id: str, outputs: Any, calls: Sequence[tuple[str, str]]) -> None:
+        """What a model said last in a conversation that another process led, if that is known, and the tool and id of each call
+        that it asked for: this process may bring both into a context, and run the calls."""
+        left = Lineage(session)
+        with self._lock:
+            self._hear(left, as_messages(outputs), span_id, -1, None)
+            for tool, call_id in calls:
+                left.asks.setdefault(call_id, Ask(call_id, tool, None, span_id, None))
+            remember(self._left, session, left)
+
+    def _hear(self, lineage: Lineage, messages: Sequence[Message], span_id: str, depth: int, asked_by: Any) -> list[str]:
+        """Take note of a model's answer; the digests of its texts and the ids of its calls."""
+        said = []
+        for message in messages:
+            if digest := self._words(message):
+                said.append(digest)
+                remember(lineage.said, digest, (span_id, depth), _MOST_SAID)
+            for call in calls_of(message):
+                if call_id := str(call.get("id") or ""):
+                    said.append(call_id)
+                    if call_id in lineage.asks and lineage.asks[call_id].decision == span_id:
+                        # Heard already, and perhaps running.
+                        continue
+                    ask = Ask(call_id, str(call.get("name") or ""), call.get("arguments"), span_id, asked_by)
+                    remember(lineage.asks, call_id, ask, _MOST_ASKS)
+        return said
 
     def claim(self, session: str, tool: str, call_id: str, arguments: Any) -> Ask | None:
         """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait."""
         with self._lock:
             lineages = self._index.of_session(session) if session else self._index.newest()
+            if session in self._left:
+                lineages = [*lineages, self._left[session]]
             if call_id:
                 asks = [lineage.asks[call_id] for lineage in lineages if call_id in lineage.asks]
                 asks = [ask for ask in asks if ask.tool == tool] or asks
@@ -226,8 +247,8 @@ class Lineages:
         """Newest first. Without a session: those with the same first message, else the one whose last is still here."""
         if session:
             return self._index.of_session(session)
-        root = self._policy.hash(match.parts(match.lead)[0].message)
-        if found := self._index.with_root(root):
+        match.root = self._policy.hash(match.parts(match.lead)[0].message)
+        if found := self._index.with_root(match.root):
             return found
         hashes = {each.hash for each in self._see(match, None)}
         found = self._index.with_tails(hashes)
@@ -259,7 +280,9 @@ class Lineages:
 
     def _read(self, match: Match, index: int, into: list[Seen]) -> int:
         parts = match.parts(match.lead + index)
-        into += [Seen(self._policy.hash(p.message), p.role, p.call, index, place) for place, p in enumerate(parts)]
+        for place, part in enumerate(parts):
+            digest = "" if index or place else match.root
+            into.append(Seen(digest or self._policy.hash(part.message), part.role, part.call, index, place))
         return len(parts)
 
     def _advance(self, match: Match, session: str, span_id: str) -> Sight:
@@ -279,26 +302,27 @@ class Lineages:
                 item = self._item(lineage, match, seen, at)
                 added.append(Added(item, match.part(seen)))
             lineage.items.append(item)
-        chain_on(lineage.chain, (seen.hash for seen in step.seen))
+        chain_on(lineage.chain, [seen.hash for seen in step.seen])
         lineage.top = max(lineage.top, lineage.items[-1].at // STRIDE * STRIDE if lineage.items else 0)
         gone = list(left) if lineage is old else []
         self._instruct(lineage, match, added, gone)
-        lineage.marks, lineage.sizes = ([], []) if match.follows >= 0 else (match.body, step.sizes)
+        lineage.marks, lineage.sizes = ((), ()) if match.follows >= 0 else (match.body, step.sizes)
         lineage.caller, lineage.failed = match.caller, False
         lineage.calls += 1
         self._index.file(lineage)
-        first, attempts = self._attempts(session, lineage, span_id)
+        digest = digest_of([item.hash for item in lineage.system], lineage.chain)
+        first, attempts = self._attempts((session, digest), span_id) if lineage.chain else ("", 1)
         return Sight(
             lineage,
             len(lineage.system) + len(lineage.items),
             len(lineage.items),
-            digest_of([item.hash for item in lineage.system], lineage.chain),
+            digest,
             _prefix(lineage),
             added,
             gone,
             self._evicted(lineage, match, left),
             step.course.value if left else "",
-            self._answers(lineage, added),
+            self._answers(lineage, added) if lineage.asks else [],
             first,
             attempts,
         )
@@ -334,18 +358,18 @@ class Lineages:
         """Whether a message is the model's answer to just so many messages: the path there was left, nothing was dropped."""
         return lineage.said.get(self._words(message), ("", -1))[1] == depth
 
-    def _attempts(self, session: str, lineage: Lineage, span_id: str) -> tuple[str, int]:
-        """The first model call that saw these very messages, if not this, and the how manieth this is."""
-        if not lineage.chain:
-            return "", 1
-        key = (session, digest_of([item.hash for item in lineage.system], lineage.chain))
-        first, attempts = self._contexts.get(key, ("", 0))
-        remember(self._contexts, key, (first or span_id, attempts + 1))
+    def _attempts(self, seen: tuple[str, str], span_id: str) -> tuple[str, int]:
+        """The first model call of a session that saw these very messages, if not this, and the how manieth this is."""
+        first, attempts = self._contexts.get(seen, ("", 0))
+        remember(self._contexts, seen, (first or span_id, attempts + 1))
         return first, attempts + 1
 
     def _begin(self, session: str, old: Lineage | None, same: int) -> Lineage:
         """A new lineage; from the first items of another when it forks off, or goes on where that one has no room."""
         lineage = Lineage(session)
+        if old is None and session in self._left:
+            left = self._left.pop(session)
+            lineage.asks, lineage.said = left.asks, left.said
         if old is not None:
             lineage.items = [item._replace(at=STRIDE * (n + 1)) for n, item in enumerate(old.items[:same])]
             lineage.top = STRIDE * same
@@ -377,13 +401,15 @@ class Lineages:
         gone += lineage.system
         first = _SYSTEM + lineage.instructed
         lineage.instructed += len(match.instructions)
-        lineage.system, lineage.instructions = [], match.instructions
+        lineage.instructions = match.instructions
+        system = []
         leading = len(match.instructions) - match.lead
         for number, given in enumerate(match.instructions):
             message = {"role": "system", "parts": given} if number < leading else match.messages[number - leading]
             item = Item(first + number, self._policy.hash(message), "system")
-            lineage.system.append(item)
+            system.append(item)
             added.append(Added(item, message))
+        lineage.system = system
 
     def _answers(self, lineage: Lineage, added: list[Added]) -> list[Answer]:
         found = []
@@ -429,7 +455,11 @@ def _tells(lineage: Lineage, shared: list[Item]) -> bool:
 
 def _prefix(lineage: Lineage) -> str:
     """The digest of what came before the latest input."""
-    last = next((n for n in range(len(lineage.items) - 1, -1, -1) if lineage.items[n].role == "user"), len(lineage.items) - 1)
+    last = len(lineage.items) - 1
+    for place in range(last, -1, -1):
+        if lineage.items[place].role == "user":
+            last = place
+            break
     return lineage.chain[last - 1] if last > 0 else NOTHING
 
 

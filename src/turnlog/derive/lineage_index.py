@@ -14,7 +14,8 @@ _MOST_LINEAGES = 4096
 _MOST_COMPARED = 64
 _MOST_ITEMS = 50_000
 _MOST_TRIED = 32
-_Names = OrderedDict[str, None]
+# Plain: one of these for every message, and the collector does not look into a dictionary of texts.
+_Names = dict[str, None]
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -22,7 +23,7 @@ V = TypeVar("V")
 class LineageIndex:
     def __init__(self) -> None:
         self._lineages: OrderedDict[str, Lineage] = OrderedDict()
-        self._compared: _Names = OrderedDict()
+        self._compared: OrderedDict[str, None] = OrderedDict()
         self._sessions: dict[str, _Names] = {}
         self._roots: dict[str, _Names] = {}
         self._tails: dict[str, _Names] = {}
@@ -60,7 +61,7 @@ class LineageIndex:
             for key in lineage.replies:
                 _drop(self._replies, key, lineage.id)
             for key in keys:
-                self._replies.setdefault(key, OrderedDict())[lineage.id] = None
+                self._replies.setdefault(key, {})[lineage.id] = None
         lineage.replies = keys
 
     def file(self, lineage: Lineage) -> None:
@@ -69,11 +70,11 @@ class LineageIndex:
         filed = Filed(lineage.session, items[0].hash if items else "", items[-1].hash if items else "", len(items))
         self._held += filed.held - lineage.filed.held
         for index, before, now in self._places(lineage.filed, filed):
-            if before != now:
+            if before and before != now:
                 _drop(index, before, lineage.id)
-            names = index.setdefault(now, OrderedDict())
+            names = index.setdefault(now, {})
+            names.pop(lineage.id, None)
             names[lineage.id] = None
-            names.move_to_end(lineage.id)
         lineage.filed = filed
         self._lineages[lineage.id] = lineage
         self._lineages.move_to_end(lineage.id)
@@ -82,7 +83,7 @@ class LineageIndex:
         if len(self._compared) > _MOST_COMPARED:
             name, _ = self._compared.popitem(last=False)
             if name in self._lineages:
-                self._lineages[name].marks, self._lineages[name].sizes = [], []
+                self._lineages[name].marks, self._lineages[name].sizes = (), ()
         while len(self._lineages) > 1 and (len(self._lineages) > _MOST_LINEAGES or self._held > _MOST_ITEMS):
             self._forget(next(iter(self._lineages.values())))
 
@@ -94,8 +95,8 @@ class LineageIndex:
         for key in lineage.replies:
             _drop(self._replies, key, lineage.id)
 
-    def _newest(self, names: OrderedDict[str, None] | OrderedDict[str, Lineage] | None) -> list[Lineage]:
-        return [self._lineages[name] for name in itertools.islice(reversed(names or OrderedDict()), _MOST_TRIED)]
+    def _newest(self, names: _Names | OrderedDict[str, Lineage] | None) -> list[Lineage]:
+        return [self._lineages[name] for name in itertools.islice(reversed(names), _MOST_TRIED)] if names else []
 
     def _places(self, before: Filed, now: Filed) -> tuple[tuple[dict[str, _Names], str, str], ...]:
         return (
@@ -105,11 +106,11 @@ class LineageIndex:
         )
 
 
-def remember(into: OrderedDict[K, V], key: K, value: V, most: int = _MOST_LINEAGES) -> None:
+def remember(into: dict[K, V], key: K, value: V, most: int = _MOST_LINEAGES) -> None:
+    into.pop(key, None)
     into[key] = value
-    into.move_to_end(key)
     if len(into) > most:
-        into.popitem(last=False)
+        del into[next(iter(into))]
 
 
 def _drop(index: dict[str, _Names], key: str, name: str) -> None:

@@ -23,9 +23,9 @@ def as_messages(value: Any) -> Sequence[Message]:
             value = orjson.loads(value)
         except ValueError:
             return []
-    if isinstance(value, list | tuple):
-        return [message for message in value if isinstance(message, Mapping)]
-    return value if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
+    if isinstance(value, (list, tuple)):
+        return _mappings(value)
+    return value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else []
 
 
 def role(message: Message) -> str:
@@ -33,9 +33,8 @@ def role(message: Message) -> str:
 
 
 def texts(message: Message, kind: str = "text") -> str:
-    return "\n".join(
-        str(part.get("content", "")) for part in _parts(message) if part.get("type") == kind and part.get("content")
-    )
+    found = [str(part["content"]) for part in _parts(message) if part.get("type") == kind and part.get("content")]
+    return found[0] if len(found) == 1 else "\n".join(found)
 
 
 def read_outputs(messages: Sequence[Message]) -> tuple[str, str, list[Mapping[str, Any]]]:
@@ -54,7 +53,7 @@ def read_outputs(messages: Sequence[Message]) -> tuple[str, str, list[Mapping[st
 
 
 def is_tool_result(message: Message) -> bool:
-    return role(message) == "tool" or any(part.get("type") == "tool_call_response" for part in _parts(message))
+    return role(message) == "tool" or "tool_call_response" in [part.get("type") for part in _parts(message)]
 
 
 def calls_of(message: Message) -> list[Mapping[str, Any]]:
@@ -78,9 +77,17 @@ def result_of(message: Message) -> tuple[Any, bool | None]:
     return part.get("response"), part.get("is_error")
 
 
-def _parts(message: Message) -> list[Mapping[str, Any]]:
+def _parts(message: Message) -> Sequence[Mapping[str, Any]]:
     parts = message.get("parts")
     if isinstance(parts, list):
-        return [part for part in parts if isinstance(part, Mapping)]
+        return _mappings(parts)
     content = message.get("content")
     return [{"type": "text", "content": content}] if isinstance(content, str) else []
+
+
+def _mappings(values: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+    for value in values:
+        # Asking an abstract class takes several times as long, and nearly all are dictionaries.
+        if type(value) is not dict:
+            return [value for value in values if isinstance(value, Mapping)]
+    return values

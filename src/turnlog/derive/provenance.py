@@ -61,6 +61,8 @@ _KNOWN = _words_of("file_search requests_get requests_post requests_put requests
 
 _ADDRESSES = ("url", "urls", "uri", "uris", "link", "links", "href", "website", "page_url", "web_url", "endpoint")
 _DOWNLOAD = re.compile(r"\b(?:curl|wget|aria2c|lynx|w3m|https?)\s[^|;&]*?((?:https?|ftp)://[^\s'\"|;&)]+)")
+_ADDRESS_NAMES = frozenset(_ADDRESSES)
+_KINDS = frozenset(SourceKind)
 _REMOTE_SCHEMES = {"http", "https", "ftp", "ftps", "ws", "wss"}
 _HERE = {"", "localhost", "::1", "0.0.0.0", "host.docker.internal"}  # noqa: S104 - an address to compare with
 
@@ -68,7 +70,7 @@ _HERE = {"", "localhost", "::1", "0.0.0.0", "host.docker.internal"}  # noqa: S10
 def provenance_of(tool: str, attributes: Mapping[str, Any], arguments: Any, trust: Trust) -> tuple[SourceKind, bool | None]:
     """The kind of source that a tool's result is, and whether it is verified; None when nobody has said either way."""
     stated = str(attributes.get(semconv.PROVENANCE_SOURCE_KIND, ""))
-    if stated in set(SourceKind):
+    if stated in _KINDS:
         kind = SourceKind(stated)
     else:
         kind = SourceKind.RETRIEVED if _from_outside(tool, attributes, arguments) else SourceKind.TOOL_OUTPUT
@@ -131,7 +133,7 @@ def _words(tool: str) -> frozenset[str]:
 
 
 def _addresses(arguments: Any) -> Iterator[Any]:
-    if isinstance(arguments, Mapping):
+    if isinstance(arguments, Mapping) and not _ADDRESS_NAMES.isdisjoint(arguments):
         for key in _ADDRESSES:
             value = arguments.get(key)
             yield from value[:8] if isinstance(value, list) else (value,)

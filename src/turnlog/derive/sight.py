@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -68,7 +68,8 @@ class Sight(NamedTuple):
         """The messages that came and went, in the form of the convention."""
         rows: list[dict[str, Any]] = [{"op": "evict", "at": item.at} for item in self.gone]
         # One API sends an answer back as several messages: its thoughts, its words, each of its calls.
-        pieces = Counter(item.origin for item, _ in self.added)
+        origins = [item.origin for item, _ in self.added if item.origin]
+        pieces = Counter(origins) if origins else {}
         for item, message in self.added:
             row: dict[str, Any] = {"op": "add", "at": item.at, "hash": item.hash, "role": item.role}
             if item.call:
@@ -137,20 +138,20 @@ class Lineage:
         self.id = os.urandom(8).hex()
         self.session = session
         self.caller: Any = None
-        self.system: list[Item] = []
+        self.system: Sequence[Item] = ()
         # What instructions and messages are compared by, and how many items each message made.
-        self.instructions: list[Any] = []
+        self.instructions: tuple[Any, ...] = ()
         self.instructed = 0
-        self.marks: list[Any] = []
-        self.sizes: list[int] = []
+        self.marks: Sequence[Any] = ()
+        self.sizes: Sequence[int] = ()
         self.items: list[Item] = []
         self.chain: list[str] = []
         self.top = 0
         self.calls = 0
-        self.asks: OrderedDict[str, Ask] = OrderedDict()
-        self.said: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self.asks: dict[str, Ask] = {}
+        self.said: dict[str, tuple[str, int]] = {}
         self.reply: Sequence[Message] = ()
-        self.replies: list[str] = []
+        self.replies: Sequence[str] = ()
         # Whatever the caller needs to find its way back to where the model last answered.
         self.answered: Any = None
         self.failed = False
@@ -167,12 +168,14 @@ class Match:
 
     messages: Sequence[Message]
     body: list[Any]
-    instructions: list[Any]
+    instructions: tuple[Any, ...]
     lead: int
     caller: Any = None
     lineage: Lineage | None = None
     extends: bool = False
     version: int = 0
+    # The digest of the first message, where it was asked for.
+    root: str = ""
     follows: int = -1
     seen: list[Seen] | None = None
     sizes: list[int] = field(default_factory=list)

@@ -10,7 +10,6 @@ import functools
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -23,7 +22,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, TracerProv
 from turnlog import semconv
 from turnlog.foreign import MODEL_CALLS, OPENINFERENCE_KIND, is_instrumentation, operation_of
 from turnlog.instrument.adopted import Adopted, Expected, adopted
-from turnlog.instrument.late import end, end_late
+from turnlog.instrument.late import any_late, end, end_late
 from turnlog.operation import SCOPE, Operation, awaited, claim_started, default_tracer, innermost, unwrapped
 from turnlog.semconv import GenAiOperation
 from turnlog.span_attributes import attributes_of
@@ -107,6 +106,7 @@ class Account:
         self.framework = framework
         self.scopes = scopes
         self.calls = 0
+        self._scope = scope_of(framework)
         self._tracer: Tracer | None = None
         self._complaints: set[str] = set()
 
@@ -117,10 +117,6 @@ class Account:
     def use(self, provider: TracerProvider | None) -> None:
         """Where its spans go; None is whatever provider is in force."""
         self._tracer = provider.get_tracer(self._scope, schema_url=semconv.SCHEMA_URL) if provider else None
-
-    @property
-    def _scope(self) -> str:
-        return scope_of(self.framework)
 
     def start(self, start: Start, parent: Context | None = None, start_ns: int | None = None) -> Operation:
         """The operation, on the span that another instrumentation has started for it if there is one; a commit has none."""
@@ -135,14 +131,18 @@ class Account:
         try:
             return function(*args)
         except Exception as error:  # noqa: BLE001 - the application comes first
-            if place not in self._complaints:
-                self._complaints.add(place)
-                _log.warning("turnlog: %s: %s failed, its facts are missing: %r", self.framework, place, error)
+            self.complain(place, error)
             return default
+
+    def complain(self, place: str, error: Exception) -> None:
+        if place not in self._complaints:
+            self._complaints.add(place)
+            _log.warning("turnlog: %s: %s failed, its facts are missing: %r", self.framework, place, error)
 
 
 def suppressed() -> bool:
-    return any(otel.get_value(key) for key in _SUPPRESSED)
+    here = otel.get_current()
+    return bool(here) and any(map(here.get, _SUPPRESSED))
 
 
 def finish_operation(operation: Operation, error: BaseException | None) -> None:
@@ -193,6 +193,14 @@ def context_of(operation: Operation, name: str) -> Context:
     return otel.set_value(_OWNER, operation, context) if name in MODEL_CALLS else context
 
 
+def _put_back(reset: Callable[[Any], None], token: Token[Any]) -> None:
+    """A coroutine can be closed in another context than it ran in: there is nothing to put back then."""
+    try:
+        reset(token)
+    except ValueError:
+        return
+
+
 class Frame:
     """What a driver steps: `with frame:` around the framework's code, then saw, returned or finish."""
 
@@ -217,13 +225,10 @@ class Frame:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         token, self._token = self._token, None
         before, self._before = self._before, None
-        # A coroutine can be closed in another context than it ran in: there is nothing to put back then.
         if before is not None:
-            with suppress(ValueError):
-                innermost.reset(before)
+            _put_back(innermost.reset, before)
         if token is not None:
-            with suppress(ValueError):
-                otel._RUNTIME_CONTEXT.detach(token)
+            _put_back(otel._RUNTIME_CONTEXT.detach, token)
 
     def saw(self, item: Any) -> None:
         pass
@@ -317,8 +322,7 @@ class Scope(Frame):
         super().__exit__(kind, error, trace)
         if self._untaken is not None:
             token, self._untaken = self._untaken, None
-            with suppress(ValueError):
-                _scope.reset(token)
+            _put_back(_scope.reset, token)
 
     @classmethod
     def take(cls, operation: GenAiOperation) -> Scope | None:
@@ -342,7 +346,8 @@ class Scope(Frame):
 
 
 def begin(hook: Hook, account: Account, call: Call) -> Frame | None:
-    account.ask("ending abandoned spans", end_late)
+    if any_late():
+        account.ask("ending abandoned spans", end_late)
     if suppressed():
         return None
     account.calls += 1
@@ -375,10 +380,14 @@ def _begin_run(hook: Hook, account: Account, call: Call, start: Start) -> Run | 
 def _standing_for(start: Start, scopes: tuple[str, ...]) -> Adopted | None:
     """The span that another instrumentation of the same library has started for this very call: the current one, or, of those
     that callbacks have started just before ours was called, the latest."""
-    wanted = str(start.attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
-    started = [span for span in claim_started() if _scope_of(span) in scopes and _may_be(span, wanted)]
+    noted = claim_started()
     here = unwrapped(get_current_span())
-    current = [here] if awaited[_scope_of(here)] and _is_same(here, wanted) else []
+    is_awaited = awaited.get(_scope_of(here), 0) > 0
+    if not noted and not is_awaited:
+        return None
+    wanted = str(start.attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
+    started = [span for span in noted if _scope_of(span) in scopes and _may_be(span, wanted)]
+    current = [here] if is_awaited and _is_same(here, wanted) else []
     for span in (*current, *started):
         taken = Adopted.take(span, start.attributes, start.content, waits=is_instrumentation(_scope_of(span)))
         if taken is not None:

@@ -231,6 +231,23 @@ def patch(owner: Any, name: str, wrapper: Callable[..., Any]) -> Undo:
     return undo
 
 
+class Seen:
+    """Classes that are hooked when the first of their objects comes along: interfaces that applications implement."""
+
+    def __init__(self) -> None:
+        self._undo: dict[tuple[type, str], Undo] = {}
+
+    def hook(self, instance: Any, wrappers: dict[str, Callable[..., Any]]) -> None:
+        for name, wrapper in wrappers.items():
+            owner = next((kind for kind in type(instance).__mro__ if name in vars(kind)), None)
+            if owner is not None and (owner, name) not in self._undo:
+                self._undo[owner, name] = patch(owner, name, wrapper)
+
+    def undo(self) -> None:
+        while self._undo:
+            self._undo.popitem()[1]()
+
+
 def _is_foreign(wrapper: Any) -> bool:
     """Whether somebody else has wrapped a function with wrapt, as every instrumentation of OpenTelemetry does."""
     return issubclass(type(wrapper), wrapt.FunctionWrapper) and type(wrapper) is not _Patch

@@ -18,6 +18,7 @@ from opentelemetry.trace import SpanKind
 from turnlog import semconv
 from turnlog.instrument.calls import Account, Facts, Hook, Scope, Start, suppressed
 from turnlog.instrument.core import Extension, Framework, Undo
+from turnlog.instrument.langchain_events import follow_event_streams
 from turnlog.instrument.langchain_messages import agent_facts, agent_input, chat_facts, mark, message, tool_facts
 from turnlog.instrument.runs import OpenRun, Runs
 from turnlog.operation import Messages
@@ -40,7 +41,10 @@ def _guarded(method: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(method)
     def callback(self: _Callbacks, *args: Any, **kwargs: Any) -> None:
-        self.account.ask(method.__name__, functools.partial(method, self, *args, **kwargs))
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the application comes first
+            self.account.complain(method.__name__, error)
 
     return callback
 
@@ -54,13 +58,12 @@ class _Callbacks:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.runs = Runs(account)
-        self.inert = False
 
-    @property
-    def ignore_chain(self) -> bool:
-        return self.inert
+    # LangChain asks for one of these at every event.
+    ignore_agent = ignore_chain = ignore_chat_model = ignore_llm = False
 
-    ignore_agent = ignore_chat_model = ignore_llm = ignore_chain
+    def ignore_all(self) -> None:
+        self.ignore_agent = self.ignore_chain = self.ignore_chat_model = self.ignore_llm = True
 
     @_guarded
     def on_chain_start(
@@ -204,7 +207,7 @@ def _start(
 
 
 def _number(cast: Callable[[Any], float], value: Any) -> float | None:
-    return cast(value) if isinstance(value, int | float) else None
+    return cast(value) if isinstance(value, (int, float)) else None
 
 
 def _install(tracers: ModuleType, account: Account) -> Undo:
@@ -216,7 +219,7 @@ def _install(tracers: ModuleType, account: Account) -> Undo:
 
     def remove() -> None:
         # A manager that is in use may hold on to the handler.
-        handler.inert = True
+        handler.ignore_all()
         handler.runs.leave_all()
         tracers._configure_hooks[:] = [hook for hook in tracers._configure_hooks if hook[0] is not variable]
 
@@ -254,6 +257,7 @@ LANGCHAIN = Framework(
     ),
     extensions=(
         Extension("langchain_core.tracers.context", _install),
+        Extension("langchain_core.language_models.chat_models", follow_event_streams),
         Extension("openinference.instrumentation.langchain._tracer", _in_line("OpenInferenceTracer")),
         Extension(
             "opentelemetry.instrumentation.genai.langchain.callback_handler", _in_line("OpenTelemetryLangChainCallbackHandler")

@@ -83,7 +83,7 @@ def chat_facts(response: Any) -> Facts | None:
     attributes = {
         semconv.GEN_AI_RESPONSE_ID: metadata.get("id"),
         semconv.GEN_AI_RESPONSE_MODEL: metadata.get("model_name") or metadata.get("model"),
-        semconv.GEN_AI_RESPONSE_FINISH_REASONS: reasons or None,
+        semconv.GEN_AI_RESPONSE_FINISH_REASONS: tuple(reasons) or None,
         semconv.GEN_AI_USAGE_INPUT_TOKENS: usage.get("input_tokens"),
         semconv.GEN_AI_USAGE_OUTPUT_TOKENS: usage.get("output_tokens"),
         semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: read.get("cache_read"),

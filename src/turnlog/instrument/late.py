@@ -49,6 +49,10 @@ def wait_for_other(operation: _Waiting) -> None:
     _waiting[operation] = time.monotonic()
 
 
+def any_late() -> bool:
+    return len(_waiting) > 0 or not _late.empty()
+
+
 def end_late(patience: float = _PATIENCE) -> None:
     while not _late.empty():
         with suppress(Empty):

@@ -6,7 +6,8 @@ this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -53,15 +54,16 @@ def _start(call: Call) -> Start | None:
         return None
     body: dict[str, Any] = options.json_data
     model = str(body.get("model", ""))
-    azure = any("Azure" in kind.__name__ for kind in type(call.instance).__mro__)
+    client: Hashable = type(call.instance)
     attributes: dict[str, Any] = {
         semconv.GEN_AI_OPERATION_NAME: operation.value,
-        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if azure else "openai",
+        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if _is_azure(client) else "openai",
         semconv.GEN_AI_REQUEST_MODEL: model,
     }
-    for name, (key, cast) in _REQUEST.items():
+    for name, value in body.items():
         # The SDK's "not given" sentinels are objects: they must neither be cast nor become text.
-        if isinstance(value := body.get(name), str | int | float):
+        if name in _REQUEST and isinstance(value, (str, int, float)):
+            key, cast = _REQUEST[name]
             attributes[key] = cast(value)
     conversation = body.get("conversation")
     conversation = conversation.get("id") if isinstance(conversation, dict) else conversation
@@ -73,6 +75,11 @@ def _start(call: Call) -> Start | None:
     attributes[semconv.SERVER_ADDRESS] = url.host
     attributes[semconv.SERVER_PORT] = url.port or (443 if url.scheme == "https" else 80)
     return Start(f"{operation} {model}".rstrip(), attributes, _content(options.url, body), SpanKind.CLIENT)
+
+
+@functools.cache
+def _is_azure(client: type[Any]) -> bool:
+    return any("Azure" in kind.__name__ for kind in client.__mro__)
 
 
 def _content(url: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from turnlog.content import as_text
 from turnlog.instrument.calls import Account, Call, Hook, owner, running_tool
-from turnlog.instrument.core import Extension, Framework, Undo, patch, undo_all
+from turnlog.instrument.core import Extension, Framework, Seen, Undo, patch, undo_all
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.openai_agents_messages import (
     action_facts,
@@ -81,25 +81,8 @@ def _step(account: Account) -> Callable[..., Any]:
     return lambda wrapped, instance, args, kwargs: record_step(account, wrapped, Call(instance, args, kwargs))
 
 
-class _Seen:
-    """Classes that are hooked when the first of their objects comes along: interfaces that applications implement."""
-
-    def __init__(self) -> None:
-        self._undo: dict[tuple[type, str], Undo] = {}
-
-    def hook(self, instance: Any, wrappers: dict[str, Callable[..., Any]]) -> None:
-        for name, wrapper in wrappers.items():
-            owner = next((kind for kind in type(instance).__mro__ if name in vars(kind)), None)
-            if owner is not None and (owner, name) not in self._undo:
-                self._undo[owner, name] = patch(owner, name, wrapper)
-
-    def undo(self) -> None:
-        while self._undo:
-            self._undo.popitem()[1]()
-
-
 def _record_models(module: ModuleType, account: Account) -> Undo:
-    seen, wrappers = _Seen(), {"get_response": _call_model(account), "stream_response": _stream_model(account)}
+    seen, wrappers = Seen(), {"get_response": _call_model(account), "stream_response": _stream_model(account)}
 
     def get_model(wrapped: Wrapped, instance: Any, args: Arguments, kwargs: Named) -> Any:
         model = wrapped(*args, **kwargs)
@@ -192,7 +175,7 @@ def _record_failures(module: ModuleType, account: Account) -> Undo:
 
 def _record_mcp_failures(module: ModuleType, account: Account) -> Undo:
     """An MCP server that answers with an error: the SDK gives the model its text as any other."""
-    seen = _Seen()
+    seen = Seen()
 
     def read(result: Any) -> None:
         running = running_tool()

@@ -167,7 +167,7 @@ def _facts(response_id: str | None, model: str | None, usage: dict[str, Any], me
     attributes = {
         semconv.GEN_AI_RESPONSE_ID: response_id or None,
         semconv.GEN_AI_RESPONSE_MODEL: model or None,
-        semconv.GEN_AI_RESPONSE_FINISH_REASONS: [m["finish_reason"] for m in messages if "finish_reason" in m] or None,
+        semconv.GEN_AI_RESPONSE_FINISH_REASONS: tuple([m["finish_reason"] for m in messages if "finish_reason" in m]) or None,
         semconv.GEN_AI_CONVERSATION_COMPACTED: compacted or None,
         **usage,
     }

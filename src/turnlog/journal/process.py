@@ -54,6 +54,16 @@ def started_at(pid: int) -> int | None:
     return -1 if state in "ZX" else int(fields[18])
 
 
+def command_of(pid: int) -> str:
+    """What a process of this machine runs, in a few words; empty when it cannot be told."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")[:3]
+    except OSError:
+        return ""
+    named = words[: 3 if words[1:2] == ["-m"] else 2]
+    return " ".join([Path(word).name if n == 0 else " ".join(word.split()) for n, word in enumerate(named) if word])
+
+
 def _namespace() -> str:
     try:
         return str(_NAMESPACE.readlink())

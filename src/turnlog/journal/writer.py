@@ -141,7 +141,7 @@ class JournalWriter:
         self._size = 0
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._write(dump_json(self._process_row()) + b"\n", 1)
+            self._write(process_row(self.process, self.resource), 1)
             temporary.rename(final)
         except OSError:
             os.close(self._file)
@@ -181,26 +181,27 @@ class JournalWriter:
             self._complained = True
             _log.warning("turnlog cannot write its journal in %s: %s. %s", self._settings.journals, error, consequence)
 
-    def _process_row(self) -> dict[str, Any]:
-        process = self.process
-        resource = {"process.working_directory": _working_directory(), **self.resource}
-        return {
-            "record": "process",
-            "host": process.host,
-            "boot": process.boot,
-            "pid": process.pid,
-            "started": process.started,
-            "namespace": process.namespace,
-            "start_ns": time.time_ns(),
-            "attributes": without_secrets(resource),
-        }
-
     def after_fork_in_child(self) -> None:
         # Closing our copy leaves the parent's lock in place: a flock ends with its last descriptor.
         if self._file >= 0:
             os.close(self._file)
         self._give_room()
         self._start_over()
+
+
+def process_row(process: Process, resource: Mapping[str, Any]) -> bytes:
+    """What a journal begins with: who writes it."""
+    row = {
+        "record": "process",
+        "host": process.host,
+        "boot": process.boot,
+        "pid": process.pid,
+        "started": process.started,
+        "namespace": process.namespace,
+        "start_ns": time.time_ns(),
+        "attributes": without_secrets({"process.working_directory": _working_directory(), **resource}),
+    }
+    return dump_json(row) + b"\n"
 
 
 def _working_directory() -> str:

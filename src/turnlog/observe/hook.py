@@ -120,7 +120,7 @@ def forget() -> None:
 def _recount() -> None:
     global _count, _reading
     _count = len(running)
-    _reading = any(call.reads for call in running.values())
+    _reading = _count > 0 and any(call.reads for call in running.values())
 
 
 def _install() -> None:

@@ -62,14 +62,11 @@ class Observer:
 
     def end(self, key: Key) -> Observed:
         """The call is over: what was seen of it."""
-        here = Observed(cwd=_cwd(), home=self._home)
-        if self._level is Observe.OFF:
-            return here
-        call = hook.leave(key)
+        call = None if self._level is Observe.OFF else hook.leave(key)
         if call is None:
-            return here
+            return Observed(cwd=_cwd(), home=self._home)
         try:
-            return self._guarded(lambda: self._end(call)) or here
+            return self._guarded(lambda: self._end(call)) or Observed(cwd=_cwd(), home=self._home)
         finally:
             hook.ending.pop(key, None)
 
@@ -97,6 +94,9 @@ class Observer:
         hook.enter(call)
 
     def _end(self, call: RunningCall) -> Observed:
+        here = Observed(declared=call.declared, cwd=call.cwd, home=self._home)
+        if not call.before and not call.looked and call.below is None:
+            return here
         # In this order: whoever is not among them any more has told what it did.
         others = [other for other in (*hook.running.values(), *hook.ending.values()) if other is not call]
         before = {**self._changed_below(call), **call.before}
@@ -106,14 +106,13 @@ class Observer:
             for path, look in before.items()
             if _differs(path, look, after[path]) and (path in call.seen or not _is_of_another(path, call, others))
         }
-        here = Observed(cwd=call.cwd, home=self._home)
         touches = [*self._touches(call, changed, after, here), *_reads(call, changed, here)]
         for other in others:
             _tell(other, call, changed)
         left_out = call.left_out + max(0, len(touches) - MOST_TOUCHES)
         if left_out:
             self._complain(f"files of one tool call beyond the first {MOST_TOUCHES} left out", left_out)
-        return here._replace(touches=tuple(touches[:MOST_TOUCHES]), declared=call.declared)
+        return here._replace(touches=tuple(touches[:MOST_TOUCHES]))
 
     def _touches(
         self, call: RunningCall, changed: dict[str, Look | None], after: dict[str, Look | None], here: Observed

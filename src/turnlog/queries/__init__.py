@@ -21,10 +21,20 @@ from turnlog.queries.commit import (
     forks,
     log,
     refused,
+    self_reported,
     unresolved_failures,
 )
 from turnlog.queries.entry import Difference, Entry, Pending, TurnDiff, diff, pending, state
-from turnlog.queries.file import FileChange, ModifiedFile, Touched, blame, files_by, files_modified, working_set
+from turnlog.queries.file import (
+    FileChange,
+    ModifiedFile,
+    Touched,
+    blame,
+    files_by,
+    files_modified,
+    touches_by_turn,
+    working_set,
+)
 from turnlog.queries.health import Loss, Scope, loaded_to, losses, schema_version, scopes
 from turnlog.queries.lease import Claim, Writer, leases, writers
 from turnlog.queries.message import Eviction, Message, OutOfContext, context, evictions, last_model_turn, out_of_context
@@ -43,6 +53,7 @@ from turnlog.queries.resuming import (
     SavedState,
     SessionState,
     Stop,
+    Tip,
     Told,
     conversation,
     find_exact,
@@ -52,6 +63,7 @@ from turnlog.queries.resuming import (
     tip,
 )
 from turnlog.queries.retry import Retry, RetryDiff, TurnAttempt, retries, retry_diff
+from turnlog.queries.search import Found, search
 from turnlog.queries.session import (
     NOTHING_YET,
     Session,
@@ -67,6 +79,7 @@ from turnlog.queries.session import (
     turns,
 )
 from turnlog.queries.step import Divergence, SessionDiff, SessionDivergence, Step, session_diff
+from turnlog.queries.timeline import TurnBar, sessions_like, turn_bars
 
 __all__ = [
     "NOTHING_YET",
@@ -82,6 +95,7 @@ __all__ = [
     "Eviction",
     "Failed",
     "FileChange",
+    "Found",
     "InContext",
     "Loop",
     "Loss",
@@ -102,6 +116,7 @@ __all__ = [
     "Source",
     "Step",
     "Stop",
+    "Tip",
     "Told",
     "ToolFailure",
     "ToolSequence",
@@ -110,6 +125,7 @@ __all__ = [
     "Transition",
     "Turn",
     "TurnAttempt",
+    "TurnBar",
     "TurnDiff",
     "Why",
     "Writer",
@@ -150,16 +166,21 @@ __all__ = [
     "retry_diff",
     "schema_version",
     "scopes",
+    "search",
+    "self_reported",
     "session_chain",
     "session_diff",
     "session_items",
     "session_of",
     "session_state",
     "sessions",
+    "sessions_like",
     "state",
     "state_hash",
     "tip",
     "totals",
+    "touches_by_turn",
+    "turn_bars",
     "turns",
     "unresolved_failures",
     "unverified",

@@ -12,5 +12,7 @@ def state_hash(db: Database, session: str) -> str:
 
 def session_chain(db: Database, session: str) -> list[str]:
     """The session and those that it continues, as far back as they are here."""
-    known = "select session_id from session_chain(?) where session_id in (select session_id from session_rows) order by steps_back"
+    known = (
+        "select session_id from session_chain(?) where session_id in (select session_id from session_rows) order by steps_back"
+    )
     return list(dict.fromkeys(str(name) for (name,) in db.execute(known, [session]).fetchall()))

@@ -39,6 +39,7 @@ class Commit(NamedTuple):
     pause_reason: str
     pinned: str
     fenced: str
+    self_reported: str
     decision_id: str
     outcome_source: str
     attempt: int
@@ -82,8 +83,13 @@ def log(
     failed: bool = False,
     kind: str = "",
     checkpoints: bool = False,
+    before: str = "",
+    since_ns: int = 0,
 ) -> list[Commit]:
-    """The commit log, newest first. Checkpoints that a run saved by itself repeat what its commits did: on request only."""
+    """The commit log, newest first. Checkpoints that a run saved by itself repeat what its commits did: on request only.
+
+    `before` is the commit below which to go on, `since_ns` when what is asked for ended at the earliest.
+    """
     return rows(
         db,
         Commit,
@@ -93,9 +99,13 @@ def log(
           and ($turn = 0 or turn = $turn)
           and ($tool = '' or tool = $tool)
           and ($kind = '' or kind = $kind)
-          and ($checkpoints or checkpoint_source not in ('input', 'step', 'fork'))
+          and ($checkpoints or (checkpoint_source not in ('input', 'step', 'fork') and memory_operation = ''))
           and (not $failed or outcome not in ('ok', 'in_flight'))
-        order by turn desc, ended_ns desc, sequence desc
+          and ended_ns >= $since
+          and ($before = '' or (turn, ended_ns, sequence, commit_id) < (
+              select (b.turn, b.ended_ns, b.sequence, b.commit_id) from commits as b where b.commit_id = $before
+          ))
+        order by turn desc, ended_ns desc, sequence desc, commit_id desc
         limit $limit
         """,
         {
@@ -106,6 +116,8 @@ def log(
             "limit": limit,
             "kind": kind,
             "checkpoints": checkpoints,
+            "before": before,
+            "since": since_ns,
         },
     )
 
@@ -133,6 +145,12 @@ def forks(db: Database, session: str) -> dict[int | str, int]:
 def refused(db: Database, session: str) -> set[str]:
     """The commits that say a lifecycle state which could not follow, and so did not take effect."""
     found = db.execute("select commit_id from lifecycle where session_id = ? and effect = 'refused'", [session]).fetchall()
+    return {str(commit_id) for (commit_id,) in found}
+
+
+def self_reported(db: Database, session: str) -> set[str]:
+    """The commits that the agent reported of itself."""
+    found = db.execute("select commit_id from commits where session_id = ? and self_reported <> ''", [session]).fetchall()
     return {str(commit_id) for (commit_id,) in found}
 
 

@@ -66,6 +66,16 @@ def working_set(db: Database, session: str, last_turns: int) -> list[Touched]:
     return rows(db, Touched, "from working_set(?, ?) order by turn desc, changed_at desc, key", [session, last_turns])
 
 
+def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[str, str], dict[int, str]]:
+    """Of each file and source of the working set, what each turn did to it."""
+    found: dict[tuple[str, str], dict[int, str]] = {}
+    for kind, key, turn, action in db.execute(
+        "select kind, key, turn, action from touches_by_turn(?, ?)", [session, last_turns]
+    ).fetchall():
+        found.setdefault((kind, key), {})[turn] = action
+    return found
+
+
 def blame(db: Database, path: str, folder: str = "") -> list[FileChange]:
     """Who changed a file, in any session, newest first, also under its earlier names. `folder`: what `path` is relative to.
 

@@ -42,6 +42,10 @@ class RecordedCall(NamedTuple):
     span_name: str
     attributes: str
     record: str
+    started_ns: int = 0
+    ended_ns: int = 0
+    sequence: int = 0
+    decision_id: str = ""
 
     @property
     def title(self) -> str:
@@ -53,6 +57,11 @@ class RecordedCall(NamedTuple):
     def is_recovered(self) -> bool:
         """Known from the messages only: the program ran the tool where nobody saw it."""
         return self.call_kind == TOOL and self.scope == _OUTSIDE
+
+    @property
+    def is_unrun(self) -> bool:
+        """It came to no function of a tool: whoever refused it, or handed over instead, does so again."""
+        return "unrun" in self.answer
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -66,6 +67,16 @@ class SessionState(NamedTuple):
     state_hash: str
 
 
+class Tip(NamedTuple):
+    """The last model call of a conversation: its lineage and span, what it answered, if that was captured, and the tool and id
+    of each call that it asked for."""
+
+    lineage: str = ""
+    span_id: str = ""
+    answer: str = ""
+    calls: Sequence[tuple[str, str]] = ()
+
+
 class Told(NamedTuple):
     """A message of the conversation that a session goes on with. `text` is its captured content; None when nothing was kept.
 
@@ -122,11 +133,21 @@ def previous_session(db: Database, session: str) -> str:
     return str(found[0][0]) if found else ""
 
 
-def tip(db: Database, session: str) -> str:
-    """The conversation that the last model call of the session was part of; empty when none is known."""
-    turn = last_model_turn(db, session)
-    found = db.execute("select lineage from context_at(?, ?) limit 1", [session, turn]).fetchall()
-    return str(found[0][0]) if found else ""
+def tip(db: Database, session: str) -> Tip:
+    """Where the session's conversation ended; all empty when none is known."""
+    call = db.execute(
+        """
+        select c.lineage, c.span_id, coalesce(b.text, ''), c.commit_id
+        from commits as c
+        left join raw.blobs as b on b.hash = c.output_hash and c.output_hash <> ''
+        where c.session_id = $session and c.commit_id in (select commit_id from context_at($session, $turn))
+        """,
+        {"session": session, "turn": last_model_turn(db, session)},
+    ).fetchall()
+    if not call:
+        return Tip()
+    asked = "select asked_tool, tool_call_id from asked_call_rows where session_id = ? and commit_id = ? order by call_position"
+    return Tip(*call[0][:3], db.execute(asked, [session, call[0][3]]).fetchall())
 
 
 def conversation(db: Database, session: str) -> list[Told]:

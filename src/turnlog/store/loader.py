@@ -20,7 +20,7 @@ from turnlog.journal.reader import JournalFile, list_journals, remove_stillborn,
 from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.lock import is_awaited
-from turnlog.store.staging import Taken, load_staged, stage, take_chunk
+from turnlog.store.staging import Taken, fence, load_staged, stage, take_chunk
 from turnlog.store.store import Store
 
 # The lock is given back when somebody waits for it, and after this long in any case: programs that are not turnlog's want
@@ -113,6 +113,7 @@ def _transact(db: duckdb.DuckDBPyConnection, taken: Taken) -> None:
     try:
         if taken.frames:
             load_staged(db, "store")
+            fence(db)
         names, offsets = list(taken.read_to), list(taken.read_to.values())
         db.execute("delete from raw.journals where journal in (select unnest(?::varchar[]))", [names])
         db.execute(
@@ -164,6 +165,7 @@ def _finish(
         db.execute("begin")
         try:
             db.execute(schema.sql("interrupt.sql"))
+            fence(db)
             db.execute("commit")
         except BaseException:
             _roll_back(db)

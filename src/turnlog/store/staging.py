@@ -31,6 +31,7 @@ _COLUMNS = {
             "process_id",
             "origin",
             "record",
+            "commit_id",
             "trace_id",
             "span_id",
             "parent_id",
@@ -42,9 +43,10 @@ _COLUMNS = {
         ),
         "VARCHAR",
     ),
-    **dict.fromkeys(("start_ns", "end_ns", "pid", "lost"), "BIGINT"),
+    **dict.fromkeys(("start_ns", "end_ns", "died_ns", "pid", "lost"), "BIGINT"),
     **dict.fromkeys(("host", "hash", "text"), "VARCHAR"),
-    **dict.fromkeys(("attributes", "links", "events"), "JSON"),
+    **dict.fromkeys(("attributes", "links", "events", "entries"), "JSON"),
+    "carried": "BOOLEAN",
     **{column.name: column.type if column.type in ("VARCHAR", "BIGINT") else "JSON" for column in semconv.COLUMNS},
 }
 
@@ -131,18 +133,29 @@ def stage_tail(db: duckdb.DuckDBPyConnection, chunk: Taken) -> None:
 
 def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
     """Turn staged rows into rows of the current catalog; `known` are the catalogs that gave out keys so far."""
-    for table in ("sessions", "processes", "turns", "spans"):
+    for table in ("sessions", "processes", "turns", "spans", "open_spans", "context_changes", "losses"):
         everywhere = " union all ".join(f"from {catalog}.raw.{table}" for catalog in known)
         db.execute(f"create or replace temp view known_{table} as {everywhere}")
+    is_carried = db.execute("select 1 from staged where carried limit 1").fetchall()
+    if is_carried:
+        db.execute(schema.sql("carried.sql"))
     if db.execute("select 1 from raw.processes where gone and process_id in (select process_id from staged)").fetchall():
         db.execute(schema.sql("revive.sql"))
     if db.execute(_RECEIVED).fetchall():
         db.execute(schema.sql("once.sql"))
-    if db.execute("select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' limit 1").fetchall():
+    if db.execute("select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' and not carried limit 1").fetchall():
         db.execute(schema.sql("place_lifecycle.sql"))
     db.execute(schema.sql("load.sql"))
     if db.execute("select 1 from staged where commit_kind = 'lifecycle' limit 1").fetchall():
         db.execute(schema.sql("load_lifecycle.sql"))
+    if is_carried:
+        db.execute(schema.sql("load_carried.sql"))
+
+
+def fence(db: duckdb.DuckDBPyConnection) -> None:
+    """Tell which spans do not count, now that more rows are there."""
+    if db.execute("select 1 from raw.leases where len(fences) > 0 limit 1").fetchall():
+        db.execute(schema.sql("fence.sql"))
 
 
 @contextmanager

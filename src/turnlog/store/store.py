@@ -18,7 +18,7 @@ from turnlog.settings import Settings
 from turnlog.store import schema
 from turnlog.store.lock import side_lock
 from turnlog.store.reading import Reading
-from turnlog.store.staging import stage_tail, unloaded_tail
+from turnlog.store.staging import fence, stage_tail, unloaded_tail
 
 # Readable for tools on DuckDB 1.x (Grafana's plugin, DBeaver); 2.0's default format is not. Every checkpoint begins a new row
 # group; with the default of 122,880 rows, DuckDB then spends most of a bulk load merging them.
@@ -91,6 +91,7 @@ class Store:
                     db.execute(schema.sql("overlay.sql"))
                     if db.execute("select 1 from tail.raw.processes where gone").fetchall():
                         db.execute(schema.sql("overlay_revived.sql"))
+                    fence(db)
                     schema.create_adapters(db)
                 yield Reading(db, defined=defined)
             finally:

@@ -9,8 +9,15 @@ select
     case when max(s.turn_output) in ('', max(s.model_answer)) then max(s.model_commit) else '' end as answer_commit,
     min(s.started_at) as started_at,
     max(s.ended_at) as ended_at,
-    -- A checkpoint that a run saves by itself repeats what its commits did.
-    cast(sum(case when s.commit_kind <> '' and s.checkpoint_source not in ('input', 'step') then 1 else 0 end) as bigint) as commits,
+    -- A checkpoint or an item that a run saves by itself repeats what its commits did.
+    cast(
+        sum(
+            case
+                when s.commit_kind <> '' and s.checkpoint_source not in ('input', 'step') and s.memory_operation = '' then 1
+                else 0
+            end
+        ) as bigint
+    ) as commits,
     cast(sum(case when s.commit_kind = 'tool' then 1 else 0 end) as bigint) as tool_calls,
     cast(sum(case when s.commit_kind <> '' and s.outcome not in ('ok', 'in_flight') then 1 else 0 end) as bigint) as failures,
     cast(sum(case when s.outcome = 'in_flight' then 1 else 0 end) as bigint) as in_flight,
@@ -27,6 +34,7 @@ join (
         r.ended_at as ended_at,
         r.commit_kind as commit_kind,
         r.checkpoint_source as checkpoint_source,
+        r.memory_operation as memory_operation,
         r.outcome as outcome,
         case when r.age = 1 and r.is_step = 1 and r.choice = 'answer' then r.commit_id else '' end as model_commit,
         case when r.age = 1 and r.is_step = 1 and r.choice = 'answer' then r.output_summary else '' end as model_answer
@@ -41,6 +49,7 @@ join (
             p.ended_at as ended_at,
             p.commit_kind as commit_kind,
             p.checkpoint_source as checkpoint_source,
+            p.memory_operation as memory_operation,
             p.outcome as outcome,
             p.choice as choice,
             p.output_summary as output_summary,

@@ -54,7 +54,10 @@ select
     s.scope as scope,
     s.name as span_name,
     s.attributes as attributes,
-    s.start_ns as started_ns
+    s.start_ns as started_ns,
+    s.end_ns as ended_ns,
+    s.commit_sequence as sequence,
+    s.decision_id as decision_id
 from span_rows as s
 left join turn_numbers as n on n.session_id = s.session_id and n.turn_id = s.turn_id
 left join above as a on a.trace_id = s.trace_id and a.span_id = s.span_id and a.tool_span <> ''

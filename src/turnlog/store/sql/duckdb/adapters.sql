@@ -172,10 +172,44 @@ from (
 ) as a
 join raw.sessions as s using (session_key);
 
+-- one row: something that was done to the items that a framework keeps of a session
+create or replace view memory_rows as
+select
+    s.session_id,
+    a.commit_id,
+    a.memory_operation as operation,
+    a.end_ns as ts_ns,
+    a.commit_sequence as sequence,
+    json_array_length(a.memory_items)::bigint as item_count
+from raw.spans as a
+join raw.sessions as s using (session_key)
+where a.memory_operation <> '';
+
+-- one row: an item that was added to those that a framework keeps of a session
+create or replace view memory_item_rows as
+select
+    s.session_id,
+    a.commit_id,
+    a.item_hash,
+    a.item_position
+from (
+    select
+        session_key,
+        commit_id,
+        unnest(from_json(memory_items, '["VARCHAR"]')) as item_hash,
+        generate_subscripts(from_json(memory_items, '["VARCHAR"]'), 1) as item_position
+    from raw.spans
+    where memory_operation = 'add'
+) as a
+join raw.sessions as s using (session_key);
+
 -- one row: a process, and the folder that the files of its entries are relative to
 create or replace view process_rows as
 select
     process_key::bigint as process_key,
+    process_id,
+    host,
+    pid,
     coalesce(json_extract_string(resource, '$."process.working_directory"'), '') as folder
 from raw.processes;
 
@@ -186,6 +220,43 @@ select
     lost as lost_count,
     make_timestamp(at_ns // 1000) as lost_at
 from raw.losses;
+
+-- one row: a claim of a session by one writer
+create or replace view lease_rows as
+select
+    s.session_id,
+    l.epoch,
+    l.ts_ns,
+    make_timestamp(l.ts_ns // 1000) as claimed_at,
+    l.holder,
+    p.host,
+    p.pid,
+    array_to_string(l.fences, ' ') as taken_from,
+    l.commit_id
+from raw.leases as l
+join raw.sessions as s using (session_key)
+join raw.processes as p using (process_key)
+where l.epoch > 0;
+
+-- one row: a span that does not count, because another writer had taken its session over
+create or replace view fenced_rows as
+select commit_id
+from raw.fenced;
+
+-- one row: captured content
+create or replace view blob_rows as
+select
+    hash as content_hash,
+    text as content
+from raw.blobs;
+
+-- Whether a text has a term, which is in lower case, and what stands around it.
+create or replace macro holds(content, term) as contains(lower(content), term);
+create or replace macro excerpt_of(content, term) as substr(content, greatest(instr(lower(content), term) - 60, 1), 200);
+
+-- A digest of a text, and one of many texts in whatever order they come.
+create or replace macro digest(content) as sha256(content);
+create or replace macro digest_of_all(content) as sha256(coalesce(string_agg(content, '' order by content), ''));
 
 -- Which lifecycle state may follow which: `LEGAL` of transitions.py, in SQL. No `in`: of so many values it becomes a join.
 create or replace macro may_enter(before, after) as
@@ -266,6 +337,7 @@ from (
                     where session_key in (select session_key from raw.lifecycle)
                     group by session_key, turn_id
                 ) as b on b.session_key = l.session_key and b.began_ns <= l.ts_ns
+                where l.commit_id not in (select commit_id from raw.fenced)
             ) as w
             group by w.session_key
         )
@@ -274,7 +346,7 @@ from (
 join raw.sessions as s using (session_key)
 window earlier as (partition by j.session_key order by j.ts_ns, j.commit_id rows unbounded preceding);
 
--- one row: a span that runs, or ran when its process died
+-- one row: a span that runs, or ran when its process died; not of a fenced writer
 create or replace view unfinished_rows as
 select
     s.session_id,
@@ -296,4 +368,5 @@ from (
         died_ns
     from raw.interrupted
 ) as u
-join raw.sessions as s using (session_key);
+join raw.sessions as s using (session_key)
+where u.commit_id not in (select commit_id from raw.fenced);

@@ -26,7 +26,7 @@ select
     0,
     ''
 from staged
-where record in ('start', 'end')
+where record in ('start', 'end', 'turn')
   and session_id not in (select session_id from known_sessions)
 group by session_id;
 
@@ -73,10 +73,10 @@ select
 from staged as s
 join met_sessions as x using (session_id)
 join met_processes as p using (process_id)
-where s.record in ('start', 'end');
+where s.record in ('start', 'end', 'turn');
 
 insert into raw.spans by name
-select * exclude (record, process_id, session_id, host, pid, hash, text, lost, context_changes)
+select * exclude (record, process_id, session_id, host, pid, hash, text, lost, carried, died_ns, entries, context_changes)
 from arrived
 where record = 'end'
 order by session_key, start_ns;
@@ -85,7 +85,7 @@ delete from raw.open_spans
 where commit_id in (select commit_id from arrived where record = 'end');
 
 insert into raw.open_spans by name
-select * exclude (record, process_id, session_id, host, pid, hash, text, lost, context_changes)
+select * exclude (record, process_id, session_id, host, pid, hash, text, lost, carried, died_ns, entries, context_changes)
 from arrived
 where record = 'start'
   and commit_id not in (select commit_id from arrived where record = 'end');
@@ -95,13 +95,18 @@ select
     session_key,
     turn_id,
     min(start_ns),
-    max(greatest(start_ns, end_ns))
+    -- When a process died is no work in the turn.
+    max(case when died_ns > 0 then start_ns else greatest(start_ns, end_ns) end)
 from arrived
 where turn_id <> ''
-  -- A word about the lifecycle is said in or after a turn and is no work of it; so is an edit of a framework's state.
+  -- A word about the lifecycle is said in or after a turn and is no work of it; so is an edit of a framework's state, and what an
+  -- agent reports of itself.
   and commit_kind <> 'state'
+  and self_reported = ''
   and lifecycle_state = ''
   and pinned = ''
+  and lease_epoch = 0
+  and lease_fences = '[]'
 group by session_key, turn_id
 order by session_key, min(start_ns);
 
@@ -114,6 +119,7 @@ with parsed_deltas as (
     from arrived
     where record = 'end'
       and delta <> '[]'
+      and not carried
 ),
 ops as (
     select
@@ -199,8 +205,10 @@ from (
         min(start_ns) as first_ns,
         max(greatest(start_ns, end_ns)) as last_ns,
         count(*) filter (where record = 'end') as spans,
-        -- A checkpoint that a run saves by itself repeats what its commits did.
-        count(*) filter (where record = 'end' and commit_kind <> '' and checkpoint_source not in ('input', 'step')) as commits,
+        -- A checkpoint or an item that a run saves by itself repeats what its commits did.
+        count(*) filter (
+            where record = 'end' and commit_kind <> '' and checkpoint_source not in ('input', 'step') and memory_operation = ''
+        ) as commits,
         count(*) filter (where record = 'end' and commit_kind <> '' and outcome not in ('ok', '')) as failures,
         coalesce(sum(input_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_in,
         coalesce(sum(output_tokens) filter (where record = 'end' and commit_kind <> ''), 0) as tokens_out,

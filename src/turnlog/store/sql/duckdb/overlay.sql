@@ -58,6 +58,14 @@ from store.raw.lifecycle
 union all
 from tail.raw.lifecycle;
 
+create view raw.leases as
+from store.raw.leases
+union all
+from tail.raw.leases;
+
+create table raw.fenced as
+from store.raw.fenced;
+
 create view raw.interrupted as
 from store.raw.interrupted
 where commit_id not in (select commit_id from tail.raw.spans)

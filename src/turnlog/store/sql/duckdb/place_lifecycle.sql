@@ -14,7 +14,7 @@ from (
             min(k.first_ns) as began_ns
         from known_turns as k
         join known_sessions as x using (session_key)
-        where x.session_id in (select session_id from staged where commit_kind in ('lifecycle', 'state') and turn_id = '')
+        where x.session_id in (select session_id from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' and not carried)
         group by x.session_id, k.turn_id
         union all
         select
@@ -27,6 +27,7 @@ from (
     ) as t using (session_id)
     where s.commit_kind in ('lifecycle', 'state')
       and s.turn_id = ''
+      and not s.carried
       and t.began_ns <= s.start_ns
     group by s.commit_id
 ) as p

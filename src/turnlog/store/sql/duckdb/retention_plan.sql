@@ -78,12 +78,17 @@ from raw.blobs
 -- A process writes content once and refers to it for as long as it lives.
 where first_ns < $referred_since::bigint
   and hash not in (
-    select unnest([input_hash, output_hash, turn_input_hash])
+    select unnest([input_hash, output_hash, turn_input_hash, replay_record])
     from raw.spans
     where session_key not in (select session_key from doomed)
     union all
-    select unnest([input_hash, output_hash, turn_input_hash])
+    select unnest([input_hash, output_hash, turn_input_hash, replay_record])
     from raw.open_spans
+    union all
+    select unnest(from_json(memory_items, '["VARCHAR"]'))
+    from raw.spans
+    where session_key not in (select session_key from doomed)
+      and memory_items <> '[]'
     union all
     select message_hash
     from raw.context_changes

@@ -6,6 +6,8 @@ select
     coalesce(session_id, '') as session_id,
     coalesce(turn_id, '') as turn_id,
     case
+        -- Of a bundle: the same commit in every store.
+        when carried then commit_id
         when origin is null
             then substr(md5(concat(coalesce($only_process, process_id), trace_id, span_id, start_ns)), 1, 16)
         -- The same whoever received it, and however its times were moved.
@@ -82,6 +84,7 @@ select
     coalesce(memory_operation, '') as memory_operation,
     coalesce(memory_items::varchar, '[]') as memory_items,
     coalesce(previous_session, '') as previous_session,
+    coalesce(resumed_lineage, '') as resumed_lineage,
     coalesce(attributes::varchar, '{}') as attributes,
     coalesce(links::varchar, '[]') as links,
     coalesce(events::varchar, '[]') as events,
@@ -89,7 +92,10 @@ select
     coalesce(pid, 0) as pid,
     coalesce(hash, '') as hash,
     coalesce(text, '') as text,
-    coalesce(lost, 0) as lost
+    coalesce(lost, 0) as lost,
+    coalesce(carried, false) as carried,
+    coalesce(died_ns, 0) as died_ns,
+    coalesce(entries::varchar, '[]') as entries
 from read_json(
     $path,
     columns = $columns,

@@ -4,7 +4,10 @@ with chosen as (
 )
 from raw.blobs
 where hash in (
-    select unnest([input_hash, output_hash, turn_input_hash])
+    select unnest([input_hash, output_hash, turn_input_hash, replay_record])
+    from chosen
+    union all
+    select unnest(from_json(memory_items, '["VARCHAR"]'))
     from chosen
     union all
     select message_hash

@@ -1,4 +1,4 @@
--- Who claimed a session as its one writer, and whose later commits in it do not count: narrow, views ask it of every commit.
+-- Who claimed a session as its one writer, and whose later commits in it do not count: narrow, because it is asked of every commit.
 alter table raw.spans add column lease_epoch bigint default 0;
 alter table raw.spans add column lease_holder varchar default '';
 alter table raw.open_spans add column lease_epoch bigint default 0;
@@ -14,4 +14,10 @@ create table raw.leases (
     epoch bigint not null,
     holder varchar not null,
     fences varchar[] not null
+);
+
+-- one row: a span that does not count, because another writer had taken its session over
+create table raw.fenced (
+    session_key integer not null,
+    commit_id varchar not null
 );

@@ -1,0 +1,53 @@
+"""Sessions and turns in pages, for whoever looks through many of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from turnlog.queries.asking import Database, rows
+from turnlog.queries.session import Session
+
+
+class TurnBar(NamedTuple):
+    turn: int
+    input_summary: str
+    output_summary: str
+    started_at: datetime
+    ended_at: datetime
+    duration_ms: float
+    model_ms: float
+    tool_ms: float
+    commits: int
+    tool_calls: int
+    failures: int
+    in_flight: int
+    evicted: int
+    attempt: int
+    attempts: int
+
+
+def sessions_like(
+    db: Database, *, text: str = "", status: str = "", failed: bool = False, limit: int = 50, skip: int = 0
+) -> list[Session]:
+    """The sessions whose id or agent holds a text, the newest first."""
+    return rows(
+        db,
+        Session,
+        """
+        from sessions
+        where ($text = '' or contains(lower(session_id), lower($text)) or contains(lower(agent), lower($text)))
+          and ($status = '' or status = $status)
+          and (not $failed or failures > 0)
+        order by last_active_ns desc, session_id
+        limit $limit
+        offset $skip
+        """,
+        {"text": text, "status": status, "failed": failed, "limit": limit, "skip": skip},
+    )
+
+
+def turn_bars(db: Database, session: str, *, last: int, limit: int = 60) -> list[TurnBar]:
+    """So many turns up to one of them, in the order of time."""
+    within = "from turn_bars where session_id = ? and turn > ? and turn <= ? order by turn"
+    return rows(db, TurnBar, within, [session, last - limit, last])

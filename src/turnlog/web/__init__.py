@@ -1,0 +1,1 @@
+"""`turnlog ui`: the store in a browser on this machine. Renders `queries`; nothing here computes."""

@@ -1,0 +1,123 @@
+"""The page's server: every route renders one function of `queries`, as HTML and, with `.json`, as data."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from turnlog.cli.render import record, to_json
+from turnlog.errors import NotFound, TurnlogError
+from turnlog.settings import Settings
+from turnlog.web import commit, diff, files, health, session, sessions, sql, state
+from turnlog.web.asking import Ask
+from turnlog.web.page import Page, empty, whole
+from turnlog.web.watching import Watch
+
+View = Callable[[Ask], Page]
+VIEWS: dict[str, View] = {
+    "/": sessions.sessions,
+    "/session": session.session,
+    "/commit": commit.commit,
+    "/diff": diff.diff,
+    "/compare": diff.compare,
+    "/files": files.working_set,
+    "/blame": files.blame,
+    "/state": state.state,
+    "/context": state.context,
+    "/sql": sql.sql,
+    "/health": health.health,
+}
+_PART = "x-turnlog-part"
+_STILL_THERE = 15.0
+
+
+def make_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def create_app(settings: Settings) -> Starlette:
+    watch = Watch(settings)
+
+    async def live(request: Request) -> Response:
+        return StreamingResponse(_changes(request, watch), media_type="text/event-stream")
+
+    routes = [Route(path, _html(view, settings), methods=["GET"]) for path, view in VIEWS.items()]
+    routes += [
+        Route("/sessions.json" if path == "/" else f"{path}.json", _json(view, settings), methods=["GET"])
+        for path, view in VIEWS.items()
+    ]
+    routes.append(Route("/sql.csv", _csv(settings), methods=["GET"]))
+    static = StaticFiles(directory=Path(__file__).parent / "static")
+    return Starlette(routes=[*routes, Route("/live", live, methods=["GET"]), Mount("/static", static)])
+
+
+def _html(view: View, settings: Settings) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        page = await run_in_threadpool(_ask, view, settings, request)
+        if request.headers.get(_PART):
+            return HTMLResponse(page.body, page.status)
+        return HTMLResponse(whole(page), page.status)
+
+    return answer
+
+
+def _json(view: View, settings: Settings) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        page = await run_in_threadpool(_ask, view, settings, request)
+        return Response(to_json(_plain(page.data)), page.status, media_type="application/json")
+
+    return answer
+
+
+def _csv(settings: Settings) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        page = await run_in_threadpool(_ask, sql.sql, settings, request)
+        if "columns" not in page.data:
+            return PlainTextResponse(page.data.get("problem") or "the statement is missing", 400)
+        return Response(sql.as_csv(page.data["columns"], page.data["rows"]), media_type="text/csv")
+
+    return answer
+
+
+def _ask(view: View, settings: Settings, request: Request) -> Page:
+    try:
+        with Ask(settings, request.query_params) as ask:
+            return view(ask)
+    except TurnlogError as error:
+        status = 404 if isinstance(error, NotFound) else 503
+        title = "Not found" if status == 404 else "Cannot read"
+        return Page(title, empty(str(error)), {"error": str(error)}, status=status)
+
+
+def _plain(data: object) -> object:
+    if isinstance(data, list):
+        return [_plain(each) for each in data]
+    if isinstance(data, dict):
+        return {name: _plain(each) for name, each in data.items()}
+    return record(data) if hasattr(data, "_asdict") else data
+
+
+async def _changes(request: Request, watch: Watch) -> AsyncIterator[str]:
+    """One event whenever something was written, however much it was."""
+    seen = await watch.state()
+    yield "retry: 2000\n\n"
+    quiet = 0.0
+    while not await request.is_disconnected():
+        await asyncio.sleep(watch.every)
+        now = await watch.state()
+        quiet += watch.every
+        if now != seen:
+            seen, quiet = now, 0.0
+            yield "event: changed\ndata: \n\n"
+        elif quiet >= _STILL_THERE:
+            quiet = 0.0
+            yield ": still there\n\n"

@@ -1,0 +1,83 @@
+"""SQL that somebody typed into a browser, in a child process that the system itself bounds.
+
+`store.sandbox` keeps a statement from writing and reading elsewhere; but one scalar call can ignore both DuckDB's memory limit
+and its interrupt. A child with limits of the operating system cannot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from typing import Any, NamedTuple
+
+from turnlog.errors import StatementRefused
+from turnlog.settings import Settings
+
+_SECONDS = 10
+_MEMORY = 2 * 1024**3
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+class Result(NamedTuple):
+    columns: list[str]
+    rows: list[list[Any]]
+    more: bool
+    seconds: float
+
+
+def ask_bounded(settings: Settings, statement: str, *, rows: int) -> Result:
+    started = time.monotonic()
+    child = [sys.executable, "-m", "turnlog.web.bounded", str(settings.directory), str(rows)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module
+            child,
+            input=statement.encode("utf-8", "replace"),
+            capture_output=True,
+            timeout=_SECONDS + 5,
+            check=False,
+            env={**os.environ, "TURNLOG_DIR": str(settings.directory)},
+        )
+    except subprocess.TimeoutExpired:
+        raise StatementRefused(f"the statement ran for {_SECONDS} s and was stopped. Narrow it: a session, a limit.") from None
+    if len(done.stdout) > _MOST_BYTES:
+        raise StatementRefused(f"the answer is over {_MOST_BYTES // 1024**2} MB. Ask for fewer columns, or use: turnlog sql")
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise StatementRefused("the statement took more time or memory than it may, and was stopped. Narrow it.") from None
+    if "refused" in answer:
+        raise StatementRefused(str(answer["refused"]))
+    return Result(answer["columns"], answer["rows"], answer["more"], time.monotonic() - started)
+
+
+def _main() -> None:
+    from turnlog import queries
+    from turnlog.cli.render import to_json
+    from turnlog.errors import TurnlogError
+    from turnlog.settings import read_settings
+    from turnlog.store import sandbox
+
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS * 2, _SECONDS * 2))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    settings, most = read_settings(), int(sys.argv[2])
+    statement = sys.stdin.buffer.read().decode("utf-8", "replace")
+    try:
+        with queries.reading(settings) as db:
+            db.execute("set memory_limit = '512MB'")
+            db.execute("set threads = 2")
+            sandbox.lock_down(db, settings.archive)
+            found = sandbox.answer(db, statement, rows=most, seconds=_SECONDS)
+        answer: dict[str, Any] = {"columns": found.columns, "rows": found.rows, "more": found.more}
+    except TurnlogError as error:
+        answer = {"refused": str(error)}
+    except MemoryError:
+        answer = {"refused": "the statement needs more memory than it may have. Narrow it."}
+    sys.stdout.write(to_json(answer))
+
+
+if __name__ == "__main__":
+    _main()

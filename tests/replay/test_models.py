@@ -1,0 +1,139 @@
+"""What models answered is given back: same program, same output, same commits, and no connection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replayed import Stage
+from turnlog.demo.reply import Reply
+
+CHAT = """
+import sys
+from openai import OpenAI
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+messages = []
+for question in ("hi", "how are you"):
+    messages.append({"role": "user", "content": question})
+    reply = client.chat.completions.create(model="m", messages=messages, temperature=0)
+    print(reply.choices[0].message.content, reply.id, flush=True)
+    messages.append({"role": "assistant", "content": reply.choices[0].message.content})
+"""
+OPENAI_STREAM = """
+import sys
+from openai import OpenAI
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+ask = [{"role": "user", "content": "hi"}]
+for piece in client.chat.completions.create(model="m", messages=ask, stream=True):
+    print(piece.choices[0].delta.content, flush=True)
+with client.responses.stream(model="m", input="hé") as stream:
+    for event in stream:
+        print(event.type)
+"""
+OPENAI_ASYNC = """
+import asyncio, sys
+from openai import AsyncOpenAI
+async def ask(client, text):
+    messages = [{"role": "user", "content": text}]
+    whole = await client.chat.completions.create(model="m", messages=messages)
+    messages += [{"role": "assistant", "content": whole.choices[0].message.content}, {"role": "user", "content": "more"}]
+    pieces = [piece async for piece in await client.chat.completions.create(model="m", messages=messages, stream=True)]
+    return whole.choices[0].message.content, len(pieces)
+async def main():
+    async with AsyncOpenAI(base_url=sys.argv[1], api_key="none") as client:
+        print(await ask(client, "first"), await ask(client, "second"))
+        if "at once" in sys.argv:
+            print(sorted(await asyncio.gather(*(ask(client, f"number {n}") for n in range(4)))))
+asyncio.run(main())
+"""
+COUNTING = lambda body: Reply(f"{body['messages'][-1]['content']} of {len(body['messages'])}")  # noqa: E731
+OPENAI_RAW = """
+import sys
+from openai import OpenAI
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+ask = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+raw = client.chat.completions.with_raw_response.create(**ask)
+print(raw.status_code, raw.headers["content-type"], raw.parse().choices[0].message.content)
+with client.chat.completions.with_streaming_response.create(**{**ask, "model": "m2"}) as response:
+    print(response.parse().model)
+print(client.embeddings.create(model="e", input=["a", "b"]).data[1].embedding)
+print(client.embeddings.create(model="e", input=["c"]).data[0].embedding)
+"""
+OPENAI_BREAK = """
+import sys
+from openai import OpenAI
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+ask = [{"role": "user", "content": "hi"}]
+for piece in client.chat.completions.create(model="m", messages=ask, stream=True):
+    print(piece.choices[0].delta.content)
+    if piece.choices[0].delta.content == "two ":
+        break
+print("left")
+"""
+ANTHROPIC = """
+import asyncio, sys
+from anthropic import Anthropic, AsyncAnthropic
+ask = {"model": "m", "max_tokens": 99, "system": "Be kind."}
+client = Anthropic(base_url=sys.argv[2], api_key="none")
+print(client.messages.create(**ask, messages=[{"role": "user", "content": "hi"}]).content[0].text)
+with client.messages.stream(**ask, messages=[{"role": "user", "content": "again"}]) as stream:
+    print(list(stream.text_stream))
+async def later():
+    client = AsyncAnthropic(base_url=sys.argv[2], api_key="none")
+    async with client.messages.stream(**ask, messages=[{"role": "user", "content": "later"}]) as stream:
+        return [text async for text in stream.text_stream]
+print(asyncio.run(later()))
+"""
+FAILING = """
+import sys
+from openai import APIConnectionError, APIStatusError, OpenAI
+client = OpenAI(base_url=sys.argv[1], api_key="none", max_retries=1)
+for text in ("busy", "broken", "gone", "cut"):
+    ask = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    try:
+        print([piece.choices[0].delta.content for piece in client.chat.completions.create(**ask, stream=text == "cut")])
+    except APIStatusError as error:
+        print(type(error).__name__, error)
+    except APIConnectionError as error:
+        print(type(error).__name__, type(error.__cause__).__name__)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+WORDS = Reply("one two three four")
+
+
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        (CHAT, ["Hello.", "Fine."]),
+        (OPENAI_STREAM, [WORDS, WORDS]),
+        (OPENAI_ASYNC, COUNTING),
+        (OPENAI_RAW, [WORDS, WORDS]),
+        (OPENAI_BREAK, [WORDS]),
+        (ANTHROPIC, [WORDS, WORDS, WORDS]),
+        (
+            FAILING,
+            [
+                *(Reply("slow down", status=429), Reply("slow down", status=429)),
+                *(Reply("oh", status=500), Reply("oh dear", status=500)),
+                *(Reply(drop=True), Reply(drop=True)),
+                Reply("one two three four", drop=True),
+            ],
+        ),
+    ],
+    ids=["chat", "stream", "async", "raw and embeddings", "left early", "anthropic", "failing"],
+)
+def test_a_replay_prints_and_commits_the_same(tmp_path: Path, program: str, script: list[Reply | str]) -> None:
+    stage = Stage(tmp_path, program)
+    printed = stage.record(script)
+    done = stage.replay()
+    assert (done.stdout, done.stderr) == (printed, "")
+    stage.assert_exact()
+
+
+def test_calls_that_run_at_once_each_get_their_own_answer(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, OPENAI_ASYNC.replace('if "at once" in sys.argv', "if True"))
+    printed = stage.record(COUNTING)
+    done = stage.replay()
+    assert (done.stdout, done.stderr) == (printed, "")

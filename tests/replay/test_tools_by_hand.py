@@ -1,0 +1,153 @@
+"""`@turnlog.tool` replayed: what the caller got it gets again, the same commits are made, and no function is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from replay.twice import Twice
+
+PROGRAM = """
+import asyncio, json, pathlib, sys, time
+import turnlog
+
+effects = pathlib.Path("effects.txt")
+said = []
+
+def happened(what):
+    with effects.open("a") as file:
+        file.write(what + "\\n")
+
+@turnlog.tool
+def write(path, text):
+    happened("write")
+    pathlib.Path(path).write_text(text)
+    turnlog.note("wrote " + path, key="written")
+    turnlog.decide("stop", why="enough " * 80, about="writing")
+    return {"b": len(text), "a": (1, 2), "when": time.time()}
+
+@turnlog.tool
+def fail(how):
+    happened("fail")
+    raise {"key": KeyError("x"), "file": FileNotFoundError(2, "gone", "/nowhere")}[how]
+
+@turnlog.tool
+async def later(n):
+    happened("later")
+    await asyncio.sleep(0.01)
+    return [time.time(), n]
+
+@turnlog.tool
+def count(n):
+    for i in range(n):
+        happened("count")
+        yield i, time.time()
+    return "counted"
+
+@turnlog.tool
+async def count_later(n):
+    for i in range(n):
+        happened("count_later")
+        yield i
+    raise OSError("ran out")
+
+tries = []
+
+@turnlog.tool(retries=2)
+def flaky():
+    happened("flaky")
+    tries.append(1)
+    if len(tries) < 3:
+        raise ValueError(f"attempt {len(tries)}")
+    return "at last"
+
+@turnlog.tool(timeout=0.2)
+def slow():
+    happened("slow")
+    time.sleep(1)
+
+@turnlog.tool(timeout=0.2, retries=1)
+async def slow_later():
+    happened("slow_later")
+    await asyncio.sleep(1)
+
+class Desk:
+    @turnlog.tool
+    def sort(self, *papers, by="name"):
+        happened("sort")
+        return sorted(papers), by
+
+    @turnlog.tool(name="weigh")
+    @staticmethod
+    def weighed(paper):
+        happened("weigh")
+        return 1.5
+
+def attempt(call):
+    try:
+        said.append(call())
+    except Exception as error:
+        said.append([type(error).__name__, str(error), getattr(error, "errno", None)])
+
+def drain(generator):
+    try:
+        while True:
+            said.append(next(generator))
+    except StopIteration as stop:
+        said.append(stop.value)
+
+async def all_later(generator):
+    async for item in generator:
+        said.append(item)
+
+async def both():
+    return await asyncio.gather(later(1), later(2), later(1))
+
+with turnlog.session(SESSION), turnlog.turn(input="work"):
+    attempt(lambda: write("out.txt", "hello"))
+    attempt(lambda: write("out.txt", "hello again"))
+    attempt(lambda: write("out.txt", "hello"))
+    attempt(lambda: fail("key"))
+    attempt(lambda: fail("file"))
+    said.append(asyncio.run(both()))
+    drain(count(3))
+    for item in count(5):
+        said.append(item)
+        break
+    attempt(lambda: asyncio.run(all_later(count_later(2))))
+    for result in (flaky(), slow(), asyncio.run(slow_later())):
+        said.append([result.value, result.error and [result.error.kind, result.error.message, result.error.attempts]])
+    said.append(Desk().sort("b", "a", by="date"))
+    said.append(Desk.weighed("a"))
+print(json.dumps(said, default=list))
+"""
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Twice:
+    return Twice(tmp_path, PROGRAM.replace("SESSION", '"by-hand"'))
+
+
+def test_every_shape_of_tool_gives_back_what_it_gave_and_does_nothing(twice: Twice) -> None:
+    recorded = twice.record()
+    effects = twice.workspace / "effects.txt"
+    assert effects.read_text().split() == [
+        *["write"] * 3,
+        *["fail"] * 2,
+        *["later"] * 3,
+        *["count"] * 4,
+        *["count_later"] * 2,
+        *["flaky"] * 3,
+        "slow",
+        *["slow_later"] * 2,
+        "sort",
+        "weigh",
+    ]
+    (twice.workspace / "out.txt").unlink()
+    effects.unlink()
+    replayed = twice.replay("by-hand")
+    assert json.loads(replayed.stdout) == json.loads(recorded.stdout)
+    assert list(twice.workspace.iterdir()) == []
+    assert twice.commits("by-hand") == twice.commits(twice.replay_of("by-hand"))
