@@ -162,7 +162,9 @@ def test_the_log_and_show_mark_what_is_fenced(tmp_path: Path, program: Callable[
     second.do("claim(take_over=True)")
     first.do("work('late')")
     logged = run(sys.executable, "-m", "turnlog", "log", "--session", "s", directory=tmp_path).stdout
-    assert [line.endswith("(fenced: another process had taken the session over)") for line in logged.splitlines()[2:3]] == [True]
+    assert [line.endswith("(fenced: another process had taken the session over)") for line in logged.splitlines()[2:3]] == [
+        True
+    ]
     assert f"claimed by process {first.pid}" in logged
     assert f"taken over by process {second.pid}" in logged
     commit = ask(tmp_path, "select commit_id from commits where fenced = 'true'")[0][0]
@@ -193,9 +195,7 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path, program: Callable[..., Pr
     assert state(tmp_path) == ["two"]
 
 
-def test_what_is_released_can_be_claimed_and_a_claim_can_be_made_twice(
-    tmp_path: Path, program: Callable[..., Program]
-) -> None:
+def test_what_is_released_can_be_claimed_and_a_claim_can_be_made_twice(tmp_path: Path, program: Callable[..., Program]) -> None:
     first, second = program(), program()
     assert first.do("assert claim() is claim()") == "done"
     first.do("claim().release()")
@@ -217,9 +217,7 @@ def test_a_session_that_a_living_program_records_is_not_resumed_by_another(
     assert recorded.end() == ""
 
 
-def test_a_session_that_its_program_has_closed_or_left_can_be_resumed(
-    tmp_path: Path, program: Callable[..., Program]
-) -> None:
+def test_a_session_that_its_program_has_closed_or_left_can_be_resumed(tmp_path: Path, program: Callable[..., Program]) -> None:
     recorded, other = program(), program()
     recorded.do("work('one')")
     recorded.do("work('one', 'closed')")
@@ -318,9 +316,7 @@ class TestRun:
             until = tmp_path / f"until-{number}"
             waiting = f"while [ ! -e {until} ]; do sleep 0.05; done"
             command = [sys.executable, "-m", "turnlog", "run", "--resume", "ticket-42", "sh", "-c", waiting]
-            both = [
-                subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) for _ in range(2)
-            ]
+            both = [subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) for _ in range(2)]
             while all(each.poll() is None for each in both):
                 time.sleep(0.05)
             until.touch()

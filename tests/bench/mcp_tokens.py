@@ -1,7 +1,7 @@
 """What the MCP server's answers cost in tokens, at 10, 1,000 and 100,000 commits of one session.
 
-`python tests/bench/mcp_tokens.py [--quick]`. Counted with o200k_base and cl100k_base (of `splintr-rs`, which brings them), and as
-turnlog estimates them; the budget is the default of 2,000. `--quick` stops at 1,000 commits.
+`python tests/bench/mcp_tokens.py [--quick]`. Counted with o200k_base and cl100k_base (of `splintr-rs`, which brings them), and
+as turnlog estimates them; the budget is the default of 2,000. `--quick` stops at 1,000 commits.
 """
 
 from __future__ import annotations

@@ -128,7 +128,9 @@ def all_that_a_row_has(settings: Settings) -> Story:
     told.agent("agent", "s", "t1", "go")
     odd = {"deep": {"a": [1, 1.0, 1e300, -0.0, 2**63, None, True, "é\n\u2028\x00"]}, "n": 12345678901234567890123}
     told.tool("odd", "s", "t1", "odd", change("fact", "\x1f'; drop table", 'v"\n', evidence="both"), attributes=odd)
-    told.chat("kept", "s", "t1", self_reported=True, memory_operation="add", memory_items=["sha256:m"], replay_record="sha256:r")
+    told.chat(
+        "kept", "s", "t1", self_reported=True, memory_operation="add", memory_items=["sha256:m"], replay_record="sha256:r"
+    )
     for name in ("m", "r", "nobody's"):
         told.row(record="blob", start_ns=START, hash=f"sha256:{name}", text=f"{name}\n'\"\\ \x00 é")
     told.span("linked", "s", "t1", links=[{"trace_id": "0" * 32, "span_id": "0" * 16}], lost=2)

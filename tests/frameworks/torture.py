@@ -29,7 +29,7 @@ KABOOM = ValueError("kaboom")
 
 
 class Subject(Protocol):
-    """Made with the model's address and the functions that are its tools. Without a session, a run is part of what is around."""
+    """Made with the model's address and its tools. Without a session, a run is part of what is around it."""
 
     recorded: Callable[..., Any]
 

@@ -37,7 +37,9 @@ def check_sessions_and_turns(program: str, directory: Path) -> None:
             where c.kind in ('decision', 'tool') and starts_with(c.session_id, ?)""",
             [program],
         ).fetchall()
-        inputs = db.execute("select session_id, input_summary from turns where starts_with(session_id, ?)", [program]).fetchall()
+        inputs = db.execute(
+            "select session_id, input_summary from turns where starts_with(session_id, ?)", [program]
+        ).fetchall()
     assert len(inputs) == len(set(inputs)) == ASKED[program]
     assert all(said.startswith(f"{session}/") for session, said in inputs)
     for session, said, _kind, outcome, given, got in told:

@@ -22,7 +22,7 @@ _TEXTS = (
     "工具返回了一个错误:文件不存在。请在重试之前检查路径",
     "كتب الوكيل الملف لكن الاختبار فشل. يرجى تسجيل السبب",
     "done ✅🚀 see https://ci.example.com/run/8f14e45fceea167a5a36dedd4bea2543?tab=logs",
-    'Traceback (most recent call last):\n  File "/usr/lib/python3.11/asyncio/tasks.py", line 277, in __step\nKeyError: \'x\'',
+    "Traceback (most recent call last):\n  File \"/usr/lib/python3.11/asyncio/tasks.py\", line 277, in __step\nKeyError: 'x'",
 )
 
 

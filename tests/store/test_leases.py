@@ -105,9 +105,7 @@ def test_a_claim_is_no_work_of_a_turn(settings: Settings, ask: Callable[..., Rea
     assert db.execute("select ended_ns from turn_numbers").fetchall() == [(START + SECOND + SECOND // 2,)]
 
 
-def test_who_takes_the_session_back_counts_again_and_the_other_no_more(
-    settings: Settings, ask: Callable[..., Reading]
-) -> None:
+def test_who_takes_the_session_back_counts_again_and_the_other_no_more(settings: Settings, ask: Callable[..., Reading]) -> None:
     a, b = Writer(settings), Writer(settings, after=1)
     a.agent("a1", "s", "t1", "go")
     b.claim("s", 1, a)

@@ -127,9 +127,9 @@ def test_two_sessions_that_did_the_same_do_not_diverge(story: Asked) -> None:
     in_session(story, "a")
     in_session(story, "b")
     assert parts(story) == []
-    assert story.ask("select turn, step, same and same_context and same_request from paired_steps('a', 0, 'b', 0) order by 1, 2") == [
-        (turn, step, True) for turn in (1, 2) for step in (1, 2, 3, 4)
-    ]
+    assert story.ask(
+        "select turn, step, same and same_context and same_request from paired_steps('a', 0, 'b', 0) order by 1, 2"
+    ) == [(turn, step, True) for turn in (1, 2) for step in (1, 2, 3, 4)]
 
 
 def test_two_sessions_part_where_the_first_step_differs(story: Asked) -> None:

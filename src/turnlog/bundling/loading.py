@@ -78,7 +78,9 @@ def _held(db: Database, session: str) -> Held:
 
 def _arrived(db: Database, bundle: Bundle, bundled: Bundled, before: Held) -> Arrived:
     here = db.execute("select trace_id, span_id from span_rows where session_id = ?", [bundled.session_id]).fetchall()
-    there = bundle.db.execute("select trace_id, span_id from bundle_spans where session_id = ?", [bundled.session_id]).fetchall()
+    there = bundle.db.execute(
+        "select trace_id, span_id from bundle_spans where session_id = ?", [bundled.session_id]
+    ).fetchall()
     others = len(set(here) - set(there))
     name = bundled.session_id
     return Arrived(bundled, queries.state_hash(db, name), before, _held(db, name), others)

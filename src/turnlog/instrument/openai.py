@@ -7,7 +7,7 @@ this way.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -54,10 +54,9 @@ def _start(call: Call) -> Start | None:
         return None
     body: dict[str, Any] = options.json_data
     model = str(body.get("model", ""))
-    client: Hashable = type(call.instance)
     attributes: dict[str, Any] = {
         semconv.GEN_AI_OPERATION_NAME: operation.value,
-        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if _is_azure(client) else "openai",
+        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if _is_azure(type(call.instance)) else "openai",
         semconv.GEN_AI_REQUEST_MODEL: model,
     }
     for name, value in body.items():

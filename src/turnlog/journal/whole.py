@@ -24,7 +24,7 @@ def whole_journal(settings: Settings) -> Iterator[Append]:
     folder.mkdir(exist_ok=True, mode=0o700)
     unborn = folder / f"{process.id}.000000.tmp"
     try:
-        with open(os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        with os.fdopen(os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
             # Of an unlocked one a loader thinks that its writer has died.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

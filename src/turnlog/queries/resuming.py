@@ -147,7 +147,8 @@ def tip(db: Database, session: str) -> Tip:
     if not call:
         return Tip()
     asked = "select asked_tool, tool_call_id from asked_call_rows where session_id = ? and commit_id = ? order by call_position"
-    return Tip(*call[0][:3], db.execute(asked, [session, call[0][3]]).fetchall())
+    lineage, span_id, answer, commit_id = call[0]
+    return Tip(lineage, span_id, answer, db.execute(asked, [session, commit_id]).fetchall())
 
 
 def conversation(db: Database, session: str) -> list[Told]:

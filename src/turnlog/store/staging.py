@@ -143,7 +143,9 @@ def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
         db.execute(schema.sql("revive.sql"))
     if db.execute(_RECEIVED).fetchall():
         db.execute(schema.sql("once.sql"))
-    if db.execute("select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' and not carried limit 1").fetchall():
+    if db.execute(
+        "select 1 from staged where commit_kind in ('lifecycle', 'state') and turn_id = '' and not carried limit 1"
+    ).fetchall():
         db.execute(schema.sql("place_lifecycle.sql"))
     db.execute(schema.sql("load.sql"))
     if db.execute("select 1 from staged where commit_kind = 'lifecycle' limit 1").fetchall():

@@ -1,4 +1,4 @@
-"""The model's edge inside the process, for thousands of calls: what the scripted model says once, with a new number each time."""
+"""The model's edge inside the process, for thousands of calls: what the scripted model says, with a new number each time."""
 
 from __future__ import annotations
 

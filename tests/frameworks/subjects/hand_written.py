@@ -1,4 +1,4 @@
-"""A tool loop as applications write it over a bare SDK, with tools that are recorded by decorator and sessions that are named."""
+"""A tool loop as applications write it over a bare SDK, with tools recorded by decorator and sessions that are named."""
 
 from __future__ import annotations
 

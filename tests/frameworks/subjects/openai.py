@@ -17,7 +17,9 @@ class Subject(HandWritten):
     def __init__(self, url: str, *tools: Callable[..., Any], **how: Any) -> None:
         given = {"base_url": f"{url}/v1", "api_key": "none", "max_retries": 0}
         http, async_http = how.get("clients", (None, None))
-        super().__init__((openai.OpenAI(**given, http_client=http), openai.AsyncOpenAI(**given, http_client=async_http)), *tools)
+        super().__init__(
+            (openai.OpenAI(**given, http_client=http), openai.AsyncOpenAI(**given, http_client=async_http)), *tools
+        )
 
     def ask(self, client: Any, messages: Messages, **how: Any) -> Any:
         return client.chat.completions.create(model="scripted", messages=messages, **how)
