@@ -56,7 +56,7 @@ def _start(call: Call) -> Start | None:
     model = str(body.get("model", ""))
     attributes: dict[str, Any] = {
         semconv.GEN_AI_OPERATION_NAME: operation.value,
-        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if _is_azure(type(call.instance)) else "openai",
+        semconv.GEN_AI_PROVIDER_NAME: "azure.ai.openai" if _is_azure(type(call.instance).__mro__) else "openai",
         semconv.GEN_AI_REQUEST_MODEL: model,
     }
     for name, value in body.items():
@@ -77,8 +77,8 @@ def _start(call: Call) -> Start | None:
 
 
 @functools.cache
-def _is_azure(client: type[Any]) -> bool:
-    return any("Azure" in kind.__name__ for kind in client.__mro__)
+def _is_azure(kinds: tuple[type, ...]) -> bool:
+    return any("Azure" in kind.__name__ for kind in kinds)
 
 
 def _content(url: str, body: dict[str, Any]) -> dict[str, Any]:
