@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from programs import ROOT
 from store.story import SECOND, START, Story, change
 from turnlog import queries
 from turnlog.settings import Settings
 from turnlog.store import Store
 from turnlog.store.loader import load
+
+MIGRATIONS = ROOT / "src" / "turnlog" / "store" / "sql" / "duckdb" / "migrations"
 
 
 class Saving(Story):
@@ -96,8 +100,11 @@ def test_a_store_of_before_stops_counting_them(settings: Settings) -> None:
     with Store(settings).writing(patience=1) as db:
         every = "(select count(*) from raw.spans as s where s.session_key = x.session_key and s.commit_kind <> '')"
         db.execute(f"update raw.sessions as x set commit_count = {every}")
-        for table in ("spans", "open_spans"):
-            db.execute(f"alter table raw.{table} drop column turn_output")
+        later = "".join(path.read_text() for path in MIGRATIONS.glob("*.sql") if path.name > "0005")
+        for table, column in re.findall(r"^alter table (\S+) add column (\S+)", later, re.MULTILINE):
+            db.execute(f"alter table {table} drop column {column}")
+        for table in re.findall(r"^create table (\S+)", later, re.MULTILINE):
+            db.execute(f"drop table {table}")
         db.execute("update turnlog_meta set value = '4' where name = 'schema'")
     load(settings, patience=1)
     with queries.reading(settings) as db:

@@ -42,7 +42,7 @@ def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_p
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     program = ROOT / "tests" / "store" / "killing.py"
-    done = run(sys.executable, program, template.directory, scratch, directory=tmp_path / "unused")
+    done = run(sys.executable, program, template.directory, scratch, directory=tmp_path / "unused", timeout=600)
     summary, *steps = [json.loads(line) for line in done.stdout.splitlines()]
     assert summary["facts"] == {
         "spans": [["interrupted", 2, 2], ["ok", 9, 9]],

@@ -90,9 +90,14 @@ def test_what_a_process_does_after_another_took_over_is_kept_and_changes_no_stat
     assert db.execute("select commit_id from unresolved_failures").fetchall() == []
     assert db.execute("select status, turns from sessions").fetchall() == [("idle", 3)]
     assert db.execute("select count(*) from commits").fetchall() == [(6,)]
-    since = START + 3 * SECOND
-    assert db.execute("select session_id, epoch, since_ns, holder, taken_from from leases").fetchall() == [
-        ("s", 1, since, b.writer.process.id, a.writer.process.id)
+
+
+def test_leases(settings: Settings, ask: Callable[..., Reading]) -> None:
+    a, b = Writer(settings), Writer(settings, after=2)
+    a.agent("works", "s", "t1", "go")
+    b.claim("s", 1, a)
+    assert ask(a, b).execute("select session_id, epoch, since_ns, holder, taken_from from leases").fetchall() == [
+        ("s", 1, START + 3 * SECOND, b.writer.process.id, a.writer.process.id)
     ]
 
 

@@ -29,7 +29,7 @@ def runs(story: Asked, session: str, turn: str, *tools: str, **fields: Any) -> N
         story.tool(f"{session} {turn} {number}", session, turn, tool, **{"input_hash": f"to {tool}", **fields})
 
 
-def test_tools_that_follow_each_other_within_a_turn(story: Asked) -> None:
+def test_tool_sequences(story: Asked) -> None:
     runs(story, "s", "t1", "read", "write", "test")
     runs(story, "s", "t2", "test")
     runs(story, "other", "t3", "read", "write", **FAILS)
@@ -40,7 +40,7 @@ def test_tools_that_follow_each_other_within_a_turn(story: Asked) -> None:
     ]
 
 
-def test_inputs_with_which_a_tool_fails_are_beside_how_often_the_call_was_made(story: Asked) -> None:
+def test_tool_failures(story: Asked) -> None:
     runs(story, "s", "t1", "read", "read", input_summary="plan.md")
     runs(story, "other", "t2", "read", input_summary="plan.md", **FAILS)
     runs(story, "other", "t3", "read", input_summary="plan.md", **{**FAILS, "outcome": "timeout", "status_message": "slow"})
@@ -54,7 +54,7 @@ def test_inputs_with_which_a_tool_fails_are_beside_how_often_the_call_was_made(s
 LOOPS = "select turn, tool, outcome, times, is_going_on, commit_id from loops order by tool, times"
 
 
-def test_the_same_call_with_the_same_result_three_times_is_a_loop_that_goes_on(story: Asked) -> None:
+def test_loops(story: Asked) -> None:
     runs(story, "s", "t1", "test", "test", **FAILS)
     assert story.ask(LOOPS) == []
     story.tool("once more", "s", "t1", "test", input_hash="to test", **FAILS)
@@ -84,7 +84,7 @@ def test_a_loop_of_the_asked_session_only(story: Asked, empty_store: Settings) -
         assert [loop.times for loop in queries.loops(db, "other")] == [3]
 
 
-def test_what_turns_cost_by_how_they_ended(story: Asked) -> None:
+def test_outcome_costs(story: Asked) -> None:
     story.run("t1")
     story.run("t2", answer={"outcome": "error", "error_type": "RateLimitError"})
     story.run("t3", prefix="longer")
@@ -95,7 +95,7 @@ def test_what_turns_cost_by_how_they_ended(story: Asked) -> None:
     ]
 
 
-def test_decisions_that_were_reversed(story: Asked) -> None:
+def test_decision_reversals(story: Asked) -> None:
     for turn, choice, why in (
         ("t1", "a dict", "plain"),
         ("t2", "a dict", "still"),
@@ -132,7 +132,7 @@ def test_two_sessions_that_did_the_same_do_not_diverge(story: Asked) -> None:
     ) == [(turn, step, True) for turn in (1, 2) for step in (1, 2, 3, 4)]
 
 
-def test_two_sessions_part_where_the_first_step_differs(story: Asked) -> None:
+def test_session_divergence(story: Asked) -> None:
     in_session(story, "a", run={"outcome": "timeout", "output_hash": ""})
     in_session(story, "b", answer={"choice": "give up"})
     assert parts(story) == [(2, 3, "tool result", "a2 runs", "b2 runs")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -365,12 +367,100 @@ def test_losses(ask: Answers) -> None:
     ]
 
 
+def test_first_input(ask: Answers) -> None:
+    assert ask("from first_input('s')") == [(1, "write it", "")]
+
+
+def test_last_step(ask: Answers) -> None:
+    assert ask("from last_step('s')") == [(3, ask.ids["slow"], at(16, 0), "tool", "run_tests", "in_flight", "", "", "", "")]
+
+
+def test_standing_decisions(ask: Answers) -> None:
+    columns = "commit_id, turn, about, choice, reason, alternatives, model, is_step"
+    assert ask(f"select {columns} from standing_decisions('s') order by decided_ns") == [
+        (ask.ids["decide1"], 1, "", "call write_file", "it is needed", "[]", "m", 1),
+        (ask.ids["duckdb"], 3, "db", "duckdb", "columns", '["sqlite","postgres"]', "", 0),
+    ]
+
+
+def test_touches_by_turn(ask: Answers) -> None:
+    assert ask("from touches_by_turn('s', 2) order by turn, key") == [
+        ("source", "https://x", 2, "fetch", "declared", 1),
+        ("file", "a.py", 3, "write", "declared", 1),
+        ("file", "c.py", 3, "delete", "declared", 1),
+    ]
+
+
+def test_turn_bars(ask: Answers) -> None:
+    assert ask(
+        "select * exclude (session_id, started_at, ended_at, started_ns) from turn_bars where session_id = 's' order by turn"
+    ) == [
+        (1, "write it", "", 4500.0, 500.0, 1000.0, 4, 2, 0, 0, 0, 1, 1),
+        (2, "again", "", 4500.0, 500.0, 1000.0, 4, 2, 2, 0, 0, 1, 1),
+        (3, "finish", "", 5000.0, 0.0, 1000.0, 5, 3, 0, 1, 0, 1, 1),
+    ]
+
+
+def test_state_hash(ask: Answers) -> None:
+    def digest(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    entries = ask("select kind, key, value, tier, action, evidence, turn from state where session_id = 's'")
+    each = sorted(digest("".join(digest(str(part)) for part in entry)) for entry in entries)
+    assert ask("from state_hash('s')") == [(f"sha256:{digest(''.join(each))}", 9)]
+
+
+def test_search(ask: Answers) -> None:
+    found = "select commit_id, turn, kind, place, excerpt from search('s', 'write', '', '', '') order by ended_ns"
+    assert ask(found) == [
+        (ask.ids["decide1"], 1, "decision", "choice", "call write_file"),
+        (ask.ids["write1"], 1, "tool", "tool", ""),
+        (ask.ids["late"], 2, "tool", "tool", ""),
+        (ask.ids["write3"], 3, "tool", "tool", ""),
+    ]
+    assert ask("select session_id, place from search('', 'h9', '', '', '')") == [("o", "changes")]
+    assert ask("select place, excerpt from search('s', 'slow', 'write', '', '')") == [("error", "TimeoutError slow")]
+    assert ask("from search('s', 'slow', 'nowhere', '', '')") == []
+
+
+def test_consecutive_calls(ask: Answers) -> None:
+    columns = "turn_id, commit_id, tool, before_tool, before_that_tool, failed"
+    assert ask(
+        f"select {columns} from consecutive_calls where session_id = 's' and turn_id <> 't1' order by commit_id"
+    ) == sorted(
+        [
+            ("t2", ask.ids["late"], "write_file", "", "", 1),
+            ("t2", ask.ids["fetch"], "fetch", "write_file", "", 0),
+            ("t3", ask.ids["write3"], "write_file", "", "", 0),
+            ("t3", ask.ids["delete3"], "delete_file", "write_file", "", 0),
+            ("t3", ask.ids["slow"], "run_tests", "delete_file", "write_file", 0),
+        ],
+        key=lambda row: row[1],
+    )
+
+
+def test_recorded_calls(ask: Answers) -> None:
+    columns = "commit_id, call_kind, tool, outcome, error, inside"
+    assert ask(f"select {columns} from recorded_calls('s') where turn = 2 order by started_ns") == [
+        (ask.ids["late"], "tool", "write_file", "timeout", "TimeoutError", ""),
+        (ask.ids["fetch"], "tool", "fetch", "ok", "", ""),
+        (ask.ids["failed"], "model", "", "error", "RateLimitError", ""),
+        (ask.ids["sqlite"], "told", "", "ok", "", ""),
+    ]
+    assert ask("select count(*) from recorded_calls('s') where turn = 3") == [(4,)]
+
+
+def test_writers(ask: Answers) -> None:
+    assert ask("select pid, since_ns, last_ns from writers('s')") == [(os.getpid(), START + SECOND, START + 16 * SECOND)]
+
+
 def test_every_question_of_the_core_is_asked_in_this_folder(ask: Answers) -> None:
     helpers = {"turn_numbers", "state_changes"}
     here = "".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
     assert {question.name for question in questions()} - helpers <= set(re.findall(r"^def test_(\w+)\(", here, re.MULTILINE))
     for question in questions():
-        given = {"p_session": "'s'", "p_commit": "'x'"}
+        given = {"p_session": "'s'", "p_session_a": "'s'", "p_session_b": "'o'", "p_commit": "'x'"}
+        given |= {f"p_term_{which}": "'x'" for which in "abcd"}
         arguments = ", ".join(given.get(name, "1") for name in re.findall(r"p_\w+", question.parameters))
         assert ask(f"select count(*) from {question.name}{f'({arguments})' if arguments else ''}")
         assert question.row

@@ -25,6 +25,8 @@ from turnlog.store.schema import questions
 YOUNG = 1000
 LATER = START + YOUNG * SECOND
 TEXT = "x" * 300
+# Views whose rows are of no one session.
+OF_ALL = {"losses", "scopes", "totals", "tool_sequences", "tool_failures", "outcome_costs"}
 
 
 def age(seconds: int = YOUNG - 100) -> float:
@@ -92,7 +94,7 @@ def everything(settings: Settings, *sessions: str) -> dict[str, list[tuple[Any, 
     found = {}
     with Store(settings).reading() as db:
         for question in questions():
-            if question.kind == "view" and question.name not in ("losses", "scopes", "totals"):
+            if question.kind == "view" and question.name not in OF_ALL:
                 found[question.name] = db.execute(
                     f"select * from {question.name} where list_contains(?, session_id) order by all", [list(sessions)]
                 ).fetchall()
