@@ -94,7 +94,8 @@ ALLOWED = {
 # Which packages a layer may import, of those that cost start-up time.
 HEAVY = {
     "duckdb": {"store", "queries", "bundling", "mcp_server", "cli"},
-    "opentelemetry": TRACING - {"derive"} | {"journal.record", "span_attributes", "otlp", "mcp_server.reporting"},
+    "opentelemetry": TRACING - {"derive"}
+    | {"journal.record", "span_attributes", "otlp", "mcp_server.caller", "mcp_server.reporting"},
     "wrapt": {"instrument", "manual"},
 }
 

@@ -68,7 +68,9 @@ def main() -> int:
                 counts = [len(each.encode(text)) for each in (o200k, cl100k)]
                 exceeded += max(counts) > DEFAULT
                 rows.append((f"{size:,}", tool, *(f"{count:,}" for count in counts), f"{estimate(text):,}", f"{took:.2f} s"))
-    print_table(("commits", "tool", "o200k_base", "cl100k_base", "estimate", "took"), rows)
+    print_table(
+        f"answers within {DEFAULT:,} tokens", ("commits", "tool", "o200k_base", "cl100k_base", "estimate", "took"), rows
+    )
     print(f"{exceeded} of {len(rows)} answers exceed {DEFAULT:,} tokens")
     return 1 if exceeded else 0
 

@@ -15,9 +15,15 @@ from turnlog.cli.render import Styled, complain, screen
 from turnlog.errors import MissingExtra
 from turnlog.settings import Settings, read_settings
 
+_PORT = 4339
+
 
 def mcp(options: argparse.Namespace) -> int:
+    if (options.port is not None or options.token_file) and not options.http:
+        options.refuse("--port and --token-file go with --http")
     if options.action == "install":
+        if options.http:
+            options.refuse("install is for clients that start the server themselves: leave --http out")
         return _install(options)
     if find_spec("mcp") is None or find_spec("mcp.server.mcpserver") is None:
         raise MissingExtra("the MCP server needs the MCP SDK: pip install 'turnlog[mcp]'")
@@ -46,7 +52,7 @@ def _serve_http(server: object, settings: Settings, options: argparse.Namespace)
 
     token = read_token(options.token_file) or secrets.token_urlsafe(32)
     guard = guard_for("127.0.0.1", token)
-    opened = listen(options.port)
+    opened = listen(_PORT if options.port is None else options.port)
     url = f"http://127.0.0.1:{opened.getsockname()[1]}{PATH}"
     out = screen(whole=True)
     if options.json:

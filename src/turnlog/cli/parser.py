@@ -206,17 +206,19 @@ examples:
   turnlog mcp                      as a client starts it: over standard input and output
   turnlog mcp --http --port 4339   over HTTP on this machine, with a token
 
-Without a session in a question it is about that of --session, else TURNLOG_SESSION, else the newest.
+A question that names no session is about that of --session, else of TURNLOG_SESSION, else of the recorded agent that asks
+(its client sends the trace along), else about the newest.
 """,
     )
     command.add_argument("action", nargs="?", choices=("install",), help="print the configuration of common clients")
     _session(command)
     command.add_argument("--http", action="store_true", help="serve streamable HTTP on 127.0.0.1 instead")
-    command.add_argument("--port", type=_port, default=4339, metavar="N", help="default: 4339; 0 takes a free one")
+    command.add_argument("--port", type=_port, metavar="N", help="with --http: default 4339; 0 takes a free one")
     command.add_argument(
-        "--token-file", default="", metavar="FILE", help="the bearer token; without it one is made and shown once"
+        "--token-file", default="", metavar="FILE", help="with --http: the bearer token; without it one is made and shown once"
     )
     _json(command)
+    command.set_defaults(refuse=command.error)
 
 
 def _ui(commands: Any) -> None:

@@ -96,10 +96,10 @@ def difference(row: Difference, most: int) -> str:
     return f"- {word(row.change)} {word(row.kind)} {quoted(row.key, most)}{action}: {what}{by} ({short_id(row.commit_id)})"
 
 
-def decided(row: Decided, most: int) -> str:
+def decided(row: Decided, most: int, reported: Collection[str] = ()) -> str:
     about = f"{quoted(row.about, most)}: " if row.about else ""
     because = f", because {quoted(row.reason, most)}" if row.reason else ", no reason stated"
-    return f"- {about}{quoted(row.choice, most)}{because} (turn {row.turn}, {short_id(row.commit_id)})"
+    return f"- {about}{quoted(row.choice, most)}{because} (turn {row.turn}, {short_id(row.commit_id)}{_mark(row, reported)})"
 
 
 def failed(row: Failed, most: int) -> str:
@@ -129,12 +129,15 @@ def lost(row: OutOfContext, most: int) -> str:
     return f"- {what} (turn {row.introduced_in}{source}){said}"
 
 
-def entry(row: Entry, most: int, self_reported: Collection[str] = ()) -> str:
+def entry(row: Entry, most: int, reported: Collection[str] = ()) -> str:
     key = "" if is_by_itself(row.key) else f"{quoted(row.key, most)}: "
     # The value of a file is its digest; what was done to it says more.
     said = word(row.action) if row.action else quoted(row.value, most)
-    mark = ", self-reported" if row.commit_id in self_reported else ""
-    return f"- {key}{said} (turn {row.turn}, {short_id(row.commit_id)}{mark})"
+    return f"- {key}{said} (turn {row.turn}, {short_id(row.commit_id)}{_mark(row, reported)})"
+
+
+def _mark(row: Entry | Decided, reported: Collection[str]) -> str:
+    return ", self-reported" if row.commit_id in reported else ""
 
 
 def change(row: FileChange, most: int) -> str:

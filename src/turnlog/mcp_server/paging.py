@@ -59,6 +59,15 @@ def page(
     return "\n".join([head, *lines])
 
 
+def cut_to(text: str, budget: int) -> str:
+    """The text; or, where names and ids alone go beyond the budget, as much of it as keeps within."""
+    note = "\n… cut here: ask with a larger max_tokens"
+    length = len(text)
+    while estimate(text[:length]) + (estimate(note) if length < len(text) else 0) > budget:
+        length = length * 3 // 4
+    return text if length == len(text) else text[:length] + note
+
+
 def remaining(rows: Sequence[Row], identity: Callable[[Row], object], cursor: str) -> Sequence[Row]:
     """What comes after a cursor. New rows come first, so it counts from the end; a row that came in between is not lost."""
     if not cursor:

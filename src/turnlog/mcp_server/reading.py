@@ -5,70 +5,120 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, NamedTuple
 
 from turnlog import queries
 from turnlog.errors import NotFound
 from turnlog.mcp_server import lines
 from turnlog.mcp_server.paging import StaleCursor, cursor_after, page, remaining, rows_for
-from turnlog.queries import Commit, Database, Entry
+from turnlog.queries import Commit, Database
 from turnlog.resume_brief import resume_brief as compose_brief
 from turnlog.telling import IN_QUOTES, quoted
 from turnlog.tokens import Section, estimate, fit
 
 _ALL_TURNS = 2**31
-_MOST_SESSIONS = 10_000
+_MOST_ROWS = 10_000
 _MOST_OF_A_LINE = 120
+_MOST_OF_A_SUMMARY = 240
 # Two processes can write in another order than their calls ended in.
 _OVERLAP_NS = 2 * 10**9
 _CURSOR_LINE = 30
-Row = TypeVar("Row", bound=tuple[object, ...])
 
 
-def whats_my_state(db: Database, session: str, budget: int, since: str = "") -> str:
-    """What a session holds, what is open, what failed and what left the context; or what of that is new since a cursor."""
+class _Part(NamedTuple):
+    """Rows of one subject of a session's state. `more`: which question has all of them; without one, this with its name."""
+
+    name: str
+    title: str
+    rows: Sequence[Any]
+    tell: Callable[[Any, int], str]
+    identity: Callable[[Any], object]
+    more: str = ""
+
+
+def whats_my_state(db: Database, session: str, budget: int, *, since: str = "", part: str = "", cursor: str = "") -> str:
+    """What a session holds, what is open, what failed and what left the context; or what of that is new since a cursor. With
+    `part`, only the rows of that subject, page by page."""
     asked_ns = time.time_ns()
     since_ns = _since(since)
     known = queries.session_of(db, session)
     turn = queries.last_turn(db, session)
-    pending = queries.pending(db, session)
+    parts = _parts(db, session, since_ns)
+    if cursor and not part:
+        raise StaleCursor("a cursor of whats_my_state goes with the part that it was given for. Name it, or leave both out.")
+    counts = f"turn {turn}, {known.commits:,} commits, {known.failures:,} failed, {known.in_flight} in flight"
+    head = f"session {_named(session)}, {lines.word(known.status)}: {counts}. {IN_QUOTES}"
+    if part:
+        chosen = next(each for each in parts if each.name == part)
+        head = f"{head}\n{chosen.title} ({len(chosen.rows):,}):"
+        rows = remaining(chosen.rows, chosen.identity, cursor)
+        return page(head, rows, chosen.tell, cursor_after(rows, chosen.identity), budget, "none")
+    most = rows_for(budget)
+    sections = [
+        Section(
+            f"{each.title} ({len(each.rows):,}):",
+            [each.tell(row, _MOST_OF_A_LINE) for row in each.rows[:most]],
+            each.more or f"whats_my_state with part {each.name}",
+            len(each.rows),
+        )
+        for each in parts
+    ]
+    text = fit(head, sections, budget - _CURSOR_LINE)
+    nothing = "\nnothing new" if since_ns and not any(each.rows for each in parts) else ""
+    return f"{text}{nothing}\nsince: s{(asked_ns - _OVERLAP_NS) // 10**6:x}"
+
+
+def _parts(db: Database, session: str, since_ns: int) -> list[_Part]:
+    """What is most urgent comes first, though each has its share of the room. What is open is told anew each time."""
     failures = queries.unresolved_failures(db, session)
     lost = queries.out_of_context(db, session)
-    loops = queries.loops(db, session)
     entries = queries.state(db, session)
+    decisions = queries.standing_decisions(db, session)
     reported = queries.self_reported(db, session)
-    most = rows_for(budget)
     happened: list[Commit] = []
     if since_ns:
-        happened = queries.log(db, session, since_ns=since_ns, limit=_MOST_SESSIONS)
+        happened = queries.log(db, session, since_ns=since_ns, limit=_MOST_ROWS)
         fresh = {row.commit_id for row in happened}
         failures = [row for row in failures if row.commit_id in fresh]
-        lost = [row for row in lost if row.evicted_at.timestamp() * 1e9 >= since_ns or row.commit_id in fresh]
+        lost = [row for row in lost if row.commit_id in fresh]
         entries = [row for row in entries if row.commit_id in fresh]
-    counts = f"turn {turn}, {known.commits:,} commits, {known.failures:,} failed, {known.in_flight} in flight"
-    head = f"session {quoted(session, 100)}, {lines.word(known.status)}: {counts}. {IN_QUOTES}"
-    facts, decisions, others = _entries(entries)
+        decisions = [row for row in decisions if row.commit_id in fresh]
+    as_entry, as_decided = partial(lines.entry, reported=reported), partial(lines.decided, reported=reported)
+    return [
+        _Part("loops", "in a loop", queries.loops(db, session), lines.loop, _commit_of),
+        _Part(
+            "pending", "not finished", queries.pending(db, session), lines.pending, lambda row: (row.action_id, row.commit_id)
+        ),
+        _Part("failures", "failed, and has not succeeded since", failures, lines.failed, _commit_of),
+        _Part("happened", "happened since", happened, lines.commit, _commit_of, "log"),
+        _Part("evicted", "no longer in your context", lost, lines.lost, lambda row: (row.kind, row.key, row.commit_id)),
+        _Part("facts", "facts", [row for row in entries if row.kind == "fact"], as_entry, lambda row: row.key),
+        _Part("decisions", "decided", [row for row in decisions if not row.model], as_decided, _commit_of),
+        _Part(
+            "steps",
+            "your last choices",
+            [row for row in decisions if row.model],
+            as_decided,
+            _commit_of,
+            "log with kind decision",
+        ),
+        _Part(
+            "touched",
+            "touched",
+            [row for row in entries if row.kind in ("file", "source", "state")],
+            as_entry,
+            lambda row: (row.kind, row.key),
+            "working_set",
+        ),
+    ]
 
-    def told(title: str, rows: Sequence[Row], tell: Callable[[Row, int], str], more: str) -> Section:
-        shown = [tell(row, _MOST_OF_A_LINE) for row in rows[:most]]
-        return Section(f"{title} ({len(rows):,}):", shown, more, len(rows))
 
-    def as_entry(row: Entry, longest: int) -> str:
-        return lines.entry(row, longest, reported)
+def _commit_of(row: Any) -> object:
+    return row.commit_id
 
-    sections = (
-        told("in a loop", loops, lines.loop, "log"),
-        told("not finished", pending, lines.pending, "larger max_tokens"),
-        told("failed, and has not succeeded since", failures, lines.failed, "log with failed"),
-        told("happened since", happened, lines.commit, "log"),
-        told("no longer in your context", lost, lines.lost, "larger max_tokens"),
-        told("facts", facts, as_entry, "larger max_tokens"),
-        told("decisions", decisions, as_entry, "log with kind decision"),
-        told("touched", others, as_entry, "working_set"),
-    )
-    text = fit(head, sections, budget - _CURSOR_LINE)
-    nothing = "\nnothing new" if since_ns and not any(section.lines for section in sections) else ""
-    return f"{text}{nothing}\nsince: s{(asked_ns - _OVERLAP_NS) // 10**6:x}"
+
+def _named(session: str) -> str:
+    return quoted(session, 60)
 
 
 def _since(cursor: str) -> int:
@@ -82,20 +132,13 @@ def _since(cursor: str) -> int:
     raise StaleCursor(f"{cursor[:40]!r} does not stand in the last line of an answer of whats_my_state. Leave it out.")
 
 
-def _entries(entries: list[Entry]) -> tuple[list[Entry], list[Entry], list[Entry]]:
-    """Facts; decisions, those with a name before those of single calls; files, sources and what else is held."""
-    decisions = [row for row in entries if row.kind == "decision"]
-    return (
-        [row for row in entries if row.kind == "fact"],
-        sorted(decisions, key=lambda row: lines.is_by_itself(row.key)),
-        [row for row in entries if row.kind in ("file", "source", "state")],
-    )
-
-
 def log(db: Database, session: str, budget: int, *, turn: int, tool: str, failed: bool, kind: str, cursor: str) -> str:
+    newest = queries.last_turn(db, session)
+    if not 0 <= turn <= newest:
+        raise NotFound(f"session {_named(session)} has turns 1 to {newest}; there is no turn {turn}.")
     before = _commit_before(db, cursor)
     rows = queries.log(db, session, turn=turn, tool=tool, failed=failed, kind=kind, before=before, limit=rows_for(budget))
-    head = f"log of session {quoted(session, 100)}, newest first. {IN_QUOTES}"
+    head = f"log of session {_named(session)}, newest first. {IN_QUOTES}"
     return page(head, rows, lines.commit, lambda shown: f"c{rows[shown - 1].commit_id}", budget, "no commits")
 
 
@@ -111,7 +154,7 @@ def _commit_before(db: Database, cursor: str) -> str:
 
 
 def sessions(db: Database, budget: int, cursor: str) -> str:
-    rows = remaining(queries.sessions(db, _MOST_SESSIONS), lambda row: row.session_id, cursor)
+    rows = remaining(queries.sessions(db, _MOST_ROWS), lambda row: row.session_id, cursor)
     after = cursor_after(rows, lambda row: row.session_id)
     return page(f"sessions, newest first. {IN_QUOTES}", rows, lines.session, after, budget, "no session")
 
@@ -119,7 +162,7 @@ def sessions(db: Database, budget: int, cursor: str) -> str:
 def working_set(db: Database, session: str, budget: int, *, last_turns: int, cursor: str) -> str:
     everything = queries.working_set(db, session, last_turns or _ALL_TURNS)
     rows = remaining(everything, lambda row: (row.kind, row.key), cursor)
-    head = f"working set of session {quoted(session, 100)}, {len(everything):,} entries, newest first. {IN_QUOTES}"
+    head = f"working set of session {_named(session)}, {len(everything):,} entries, newest first. {IN_QUOTES}"
     return page(head, rows, lines.touched, cursor_after(rows, lambda row: (row.kind, row.key)), budget, "nothing touched")
 
 
@@ -134,7 +177,7 @@ def diff(db: Database, session: str, budget: int, *, turn_a: int, turn_b: int, c
         *(((row.kind, row.key), partial(lines.difference, row)) for row in found.differences),
     ]
     head = (
-        f"session {quoted(session, 100)} from the state after turn {before} to that after turn {after}: "
+        f"session {_named(session)} from the state after turn {before} to that after turn {after}: "
         f"{len(found.decisions)} decisions, {len(found.failures)} failures, {len(found.differences)} entries. {IN_QUOTES}"
     )
     rows = remaining(told, lambda row: row[0], cursor)
@@ -143,18 +186,19 @@ def diff(db: Database, session: str, budget: int, *, turn_a: int, turn_b: int, c
 
 
 def why(db: Database, commit_id: str, budget: int, *, cursor: str) -> str:
-    commit = find_commit(db, commit_id)
+    commit = queries.find_commit(db, commit_id)
     found = queries.why(db, commit)
+    most = min(_MOST_OF_A_LINE, budget // 16)
     unverified = [
-        f"- {lines.short_id(row.source_commit)} {quoted(row.source_tool, 60)} (turn {row.source_turn})"
+        f"- {lines.short_id(row.source_commit)} {quoted(row.source_tool, most)} (turn {row.source_turn})"
         for row in found.built_on
     ]
     head = "\n".join(
         [
-            f"why, in session {quoted(commit.session_id, 100)}. {IN_QUOTES}",
-            lines.commit(commit, _MOST_OF_A_LINE),
+            f"why, in session {_named(commit.session_id)}. {IN_QUOTES}",
+            lines.commit(commit, most),
             "decided by:" if found.decision else "no model call is known to have decided it",
-            *([lines.commit(found.decision, _MOST_OF_A_LINE)] if found.decision else []),
+            *([lines.commit(found.decision, most)] if found.decision else []),
             f"built on unverified results ({len(unverified)}):"
             if unverified
             else "built on no unverified result that is known",
@@ -178,23 +222,24 @@ def blame(db: Database, path: str, budget: int, *, folder: str, cursor: str) -> 
 def search(db: Database, text: str, session: str, budget: int, *, cursor: str) -> str:
     before = _commit_before(db, cursor)
     rows = queries.search(db, text, session, before=before, limit=rows_for(budget))
-    where = f"in session {quoted(session, 100)}" if session else "in all sessions"
+    where = f"in session {_named(session)}" if session else "in all sessions"
     head = f"commits with {quoted(text, 100)} {where}, newest first. {IN_QUOTES}"
     return page(head, rows, lines.found, lambda shown: f"c{rows[shown - 1].commit_id}", budget, "nothing found")
 
 
 def show(db: Database, commit_id: str, budget: int, *, part: str, cursor: str) -> str:
     """A commit; with `part`, the input or the output that was captured of it, as much as fits from the cursor on."""
-    commit = find_commit(db, commit_id)
+    commit = queries.find_commit(db, commit_id)
     if part:
         digest = commit.input_hash if part == "input" else commit.output_hash
         return _content(commit, part, queries.blob(db, digest) if digest else None, budget, cursor)
     decision = queries.decision_of(db, commit)
+    most = min(_MOST_OF_A_SUMMARY, budget // 16)
     told = [
-        f"commit {lines.short_id(commit.commit_id)} of session {quoted(commit.session_id, 100)}, at "
+        f"commit {lines.short_id(commit.commit_id)} of session {_named(commit.session_id)}, at "
         f"{commit.committed_at:%Y-%m-%dT%H:%M:%SZ}, {commit.duration_ms:.0f} ms. {IN_QUOTES}",
-        lines.commit(commit, 240),
-        *([lines.decided(decision, 240)] if decision else []),
+        lines.commit(commit, most),
+        *([lines.decided(decision, most)] if decision else []),
     ]
     for name, digest in (("input", commit.input_hash), ("output", commit.output_hash)):
         text = queries.blob(db, digest) if digest else None
@@ -243,15 +288,3 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 def resume_brief(db: Database, session: str, budget: int) -> str:
     return compose_brief(queries.session_state(db, session), budget)
-
-
-def find_commit(db: Database, commit_id: str) -> Commit:
-    """The commit that a beginning of its id names; where there is none, the newest are named."""
-    try:
-        return queries.find_commit(db, commit_id)
-    except NotFound as error:
-        if "several" in str(error):
-            raise
-        session = queries.find_session(db)
-        newest = ", ".join(lines.short_id(row.commit_id) for row in queries.log(db, session, limit=3))
-        raise NotFound(f"there is no commit {quoted(commit_id, 60)}. The newest are: {newest}. Others: log, search.") from None

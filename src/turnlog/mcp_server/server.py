@@ -14,12 +14,13 @@ import duckdb
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp_types import Resource, Tool, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from turnlog import queries, stating
 from turnlog.errors import NotFound, TurnlogError
 from turnlog.mcp_server import lines, reading
-from turnlog.mcp_server.paging import DEFAULT, MOST, clamp
+from turnlog.mcp_server.caller import callers_session
+from turnlog.mcp_server.paging import DEFAULT, MOST, clamp, cut_to
 from turnlog.mcp_server.reporting import Reports
 from turnlog.queries import Database
 from turnlog.settings import Settings
@@ -41,6 +42,8 @@ _SCHEME = "turnlog://session/"
 Budget = Annotated[int, Field(description=f"most tokens of the answer, at most {MOST:,}")]
 Cursor = Annotated[str, Field(description="from the last line of the answer before, for what comes after it")]
 Which = Annotated[str, Field(description="a session, by any unique beginning of its id; without it, yours")]
+Kind = Literal["", "tool", "decision", "eviction", "lifecycle", "note", "state"]
+Part = Literal["", "loops", "pending", "failures", "evicted", "facts", "decisions", "steps", "touched"]
 CommitId = Annotated[str, Field(description="a commit, by any unique beginning of its id")]
 
 
@@ -55,18 +58,20 @@ class Turnlog:
     def whats_my_state(
         self,
         since: Annotated[str, Field(description="from the last line of an earlier answer: only what is new since then")] = "",
+        part: Annotated[Part, Field(description="only this, page by page")] = "",
         session: Which = "",
+        cursor: Cursor = "",
         max_tokens: Budget = DEFAULT,
     ) -> str:
         """State now: loops, open work, failures not made good, what left the context, facts, decisions, files."""
         with self._asking(session) as (db, known):
-            return reading.whats_my_state(db, known, clamp(max_tokens), since)
+            return reading.whats_my_state(db, known, clamp(max_tokens), since=since, part=part, cursor=cursor)
 
     def log(
         self,
         turn: Annotated[int, Field(description="only this turn")] = 0,
         tool: Annotated[str, Field(description="only this tool")] = "",
-        kind: Annotated[str, Field(description="tool, decision, eviction, lifecycle, note or state")] = "",
+        kind: Annotated[Kind, Field(description="only this kind")] = "",
         failed: Annotated[bool, Field(description="only what failed")] = False,
         session: Which = "",
         cursor: Cursor = "",
@@ -211,7 +216,10 @@ class Turnlog:
     def _asking(self, session: str | None = None) -> Iterator[tuple[Database, str]]:
         """A connection for one question, and the session that it is about where it is about one."""
         with queries.reading(self._settings) as db:
-            yield db, "" if session is None else queries.find_session(db, session or self._session)
+            if session is None:
+                yield db, ""
+            else:
+                yield db, queries.find_session(db, session or self._session or callers_session(db))
 
 
 def _no_pending(key: str, keys: list[str], several: bool) -> str:
@@ -227,6 +235,20 @@ class _Server(MCPServer[Any]):
     def __init__(self, turnlog: Turnlog, version: str) -> None:
         super().__init__("turnlog", instructions=_INSTRUCTIONS, version=version, log_level="WARNING", subscriptions=False)
         self._turnlog = turnlog
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """A model that gives arguments which a tool does not take, or of a wrong kind, is told so in one line."""
+        tool = next((each for each in await super().list_tools() if each.name == name), None)
+        if tool is not None and (unknown := sorted(set(arguments) - set(tool.input_schema["properties"]))):
+            takes = ", ".join(tool.input_schema["properties"])
+            raise ToolError(_plain(f"{name} has no argument {', '.join(unknown)}. It takes: {takes}."))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                wrong = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors()]
+                raise ToolError(_plain(f"{name} was given what it does not take. {'; '.join(wrong)}.")) from None
+            raise
 
     async def list_tools(self) -> list[Tool]:
         """Without the titles that pydantic gives to every parameter: they only say its name again."""
@@ -279,12 +301,13 @@ def build(settings: Settings, session: str = "", version: str = "") -> tuple[MCP
 
 
 def _answering(ask: Callable[..., str], error: type[ToolError] | type[ResourceError]) -> Callable[..., str]:
-    """What goes wrong on purpose is told to the model with its remedy; the rest stays in the server's own log."""
+    """The budget is kept whatever was stored. What goes wrong on purpose is told to the model with its remedy; the rest stays
+    in the server's own log."""
 
     @wraps(ask)
     def answer(*args: Any, **kwargs: Any) -> str:
         try:
-            return ask(*args, **kwargs)
+            return cut_to(ask(*args, **kwargs), clamp(kwargs.get("max_tokens", DEFAULT)))
         except TurnlogError as problem:
             raise error(_plain(str(problem))) from None
         except duckdb.Error as problem:

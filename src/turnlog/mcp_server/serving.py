@@ -19,7 +19,11 @@ from turnlog.receiver.refusal import Refusal
 from turnlog.receiver.serving import CannotListen
 
 PATH = "/mcp"
-_UNKNOWN = "the bearer token is missing or wrong. Clients send it in the header Authorization: Bearer TOKEN"
+_TOLD = {
+    HTTPStatus.UNAUTHORIZED: "the bearer token is missing or wrong. Clients send it in the header Authorization: Bearer TOKEN",
+    HTTPStatus.FORBIDDEN: "the Host or Origin header names another site: only programs of this machine may ask, at the address "
+    "that `turnlog mcp --http` prints",
+}
 _HOST = "127.0.0.1"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 Scope = MutableMapping[str, Any]
@@ -74,8 +78,7 @@ def guarded(app: App, guard: Guard) -> App:
             guard.check_source(headers)
             guard.check_token(headers)
         except Refusal as refusal:
-            told = _UNKNOWN if refusal.status is HTTPStatus.UNAUTHORIZED else refusal.message
-            response = PlainTextResponse(told, int(refusal.status), refusal.headers)
+            response = PlainTextResponse(_TOLD[refusal.status], int(refusal.status), refusal.headers)
             await response(scope, receive, send)
             return
         await app(scope, receive, send)

@@ -60,6 +60,7 @@ from turnlog.queries.resuming import (
     previous_session,
     session_items,
     session_state,
+    standing_decisions,
     tip,
 )
 from turnlog.queries.retry import Retry, RetryDiff, TurnAttempt, retries, retry_diff
@@ -74,6 +75,7 @@ from turnlog.queries.session import (
     last_turn,
     lifecycle,
     session_of,
+    session_of_span,
     sessions,
     totals,
     turns,
@@ -172,9 +174,11 @@ __all__ = [
     "session_diff",
     "session_items",
     "session_of",
+    "session_of_span",
     "session_state",
     "sessions",
     "sessions_like",
+    "standing_decisions",
     "state",
     "state_hash",
     "tip",

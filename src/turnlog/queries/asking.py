@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from turnlog.store.reading import Reading
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 Database = Reading
+_PLAIN_NAME = re.compile(r"[\w.:@/+~-]{1,120}")
 
 
 @contextmanager
@@ -41,4 +43,6 @@ def rows(db: Database, kind: Callable[..., Row], query: str, values: Sequence[An
 
 
 def some(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    """Names that were stored, in a message of ours: whoever stored a whole sentence as one does not speak in it."""
+    plain = [name if _PLAIN_NAME.fullmatch(name) else repr(name[:120]) for name in names[:most]]
+    return ", ".join(plain) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -158,7 +158,10 @@ def find_commit(db: Database, prefix: str) -> Commit:
     """The commit that a prefix of its id names; of several, the newest is not guessed."""
     found = rows(db, Commit, "from commits where starts_with(commit_id, ?) order by ended_ns desc limit 4", [prefix])
     if not found:
-        raise NotFound(f"there is no commit {prefix!r}. Ids are in the first column of: turnlog log")
+        nearest = "select commit_id from commits order by jaro_winkler_similarity(commit_id, ?) desc, ended_ns desc limit 3"
+        near = some([str(commit_id) for (commit_id,) in db.execute(nearest, [prefix]).fetchall()])
+        hint = f"Nearest: {near}. " if near else ""
+        raise NotFound(f"there is no commit {prefix!r}. {hint}Ids are in the first column of: turnlog log")
     if len(found) > 1:
         raise NotFound(
             f"{prefix!r} names several commits: {some([commit.commit_id for commit in found])}. Give more of the id."

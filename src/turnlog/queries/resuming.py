@@ -117,7 +117,7 @@ def session_state(db: Database, session: str) -> SessionState:
         answered_in,
         next(iter(rows(db, Stop, "from last_step(?)", [session])), None),
         rows(db, Entry, "from state where session_id = ? and kind = 'fact' order by changed_ns desc, key", [session]),
-        _decisions(db, session),
+        standing_decisions(db, session),
         working_set(db, session, _ALL_TURNS),
         unresolved_failures(db, session),
         pending(db, session),
@@ -210,7 +210,7 @@ def _words(message: str | None) -> str:
     return "\n".join(text for text in said if isinstance(text, str))
 
 
-def _decisions(db: Database, session: str) -> list[Decided]:
+def standing_decisions(db: Database, session: str) -> list[Decided]:
     """What was decided by name, newest first, then the last of the model's own choices that it gave a reason for."""
     standing = "from standing_decisions(?) where is_step = 0 order by decided_ns desc"
     steps = "from standing_decisions(?) where is_step = 1 and reason <> '' order by decided_ns desc limit ?"

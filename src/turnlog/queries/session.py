@@ -98,6 +98,16 @@ def find_session(db: Database, prefix: str = "") -> str:
     raise NotFound(f"there is no session {prefix!r}. {hint}")
 
 
+def session_of_span(db: Database, trace_id: str, span_id: str) -> str:
+    """The session that a span belongs to, or one of its trace where the span itself is not here; empty when none is."""
+    found = db.execute(
+        "select session_id from span_rows where trace_id = $trace and session_id <> '' "
+        "order by span_id = $span desc, start_ns desc limit 1",
+        {"trace": trace_id, "span": span_id},
+    ).fetchall()
+    return str(found[0][0]) if found else ""
+
+
 def turns(db: Database, session: str, numbers: Sequence[int] = ()) -> list[Turn]:
     """The session's turns, newest first; all of them, or those of the given numbers."""
     return rows(
