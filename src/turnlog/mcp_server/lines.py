@@ -33,6 +33,10 @@ def short_id(commit_id: str) -> str:
     return commit_id[:_ID] if _HEX.fullmatch(commit_id) else quoted(commit_id, 40)
 
 
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def word(text: str) -> str:
     """One of our own words; whoever sends spans could have put another text in its place."""
     return text if _WORD.fullmatch(text) else quoted(text, 40)
@@ -72,7 +76,7 @@ def _actor(kind: str, tool: str, most: int) -> str:
 def session(row: Session, most: int) -> str:
     agent = f", agent {quoted(row.agent, most)}" if row.agent else ""
     pinned = ", pinned" if row.pinned else ""
-    counts = f"{row.turns} turns, {row.commits} commits, {row.failures} failed, {row.in_flight} in flight"
+    counts = f"{count(row.turns, 'turn')}, {count(row.commits, 'commit')}, {row.failures:,} failed, {row.in_flight} in flight"
     last = f"{row.last_active_at:%Y-%m-%dT%H:%M:%SZ}"
     return f"- {quoted(row.session_id, 100)} {word(row.status)}{pinned}: {counts}, last active {last}{agent}"
 

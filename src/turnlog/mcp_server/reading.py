@@ -46,7 +46,7 @@ def whats_my_state(db: Database, session: str, budget: int, *, since: str = "", 
     parts = _parts(db, session, since_ns)
     if cursor and not part:
         raise StaleCursor("a cursor of whats_my_state goes with the part that it was given for. Name it, or leave both out.")
-    counts = f"turn {turn}, {known.commits:,} commits, {known.failures:,} failed, {known.in_flight} in flight"
+    counts = f"turn {turn}, {lines.count(known.commits, 'commit')}, {known.failures:,} failed, {known.in_flight} in flight"
     head = f"session {_named(session)}, {lines.word(known.status)}: {counts}. {IN_QUOTES}"
     if part:
         chosen = next(each for each in parts if each.name == part)
@@ -162,7 +162,7 @@ def sessions(db: Database, budget: int, cursor: str) -> str:
 def working_set(db: Database, session: str, budget: int, *, last_turns: int, cursor: str) -> str:
     everything = queries.working_set(db, session, last_turns or _ALL_TURNS)
     rows = remaining(everything, lambda row: (row.kind, row.key), cursor)
-    head = f"working set of session {_named(session)}, {len(everything):,} entries, newest first. {IN_QUOTES}"
+    head = f"working set of session {_named(session)}, {len(everything):,} touched, newest first. {IN_QUOTES}"
     return page(head, rows, lines.touched, cursor_after(rows, lambda row: (row.kind, row.key)), budget, "nothing touched")
 
 
@@ -178,7 +178,8 @@ def diff(db: Database, session: str, budget: int, *, turn_a: int, turn_b: int, c
     ]
     head = (
         f"session {_named(session)} from the state after turn {before} to that after turn {after}: "
-        f"{len(found.decisions)} decisions, {len(found.failures)} failures, {len(found.differences)} entries. {IN_QUOTES}"
+        f"{lines.count(len(found.decisions), 'decision')}, {lines.count(len(found.failures), 'failure')}, "
+        f"{lines.count(len(found.differences), 'difference')}. {IN_QUOTES}"
     )
     rows = remaining(told, lambda row: row[0], cursor)
     after_row = cursor_after(rows, lambda row: row[0])
@@ -204,7 +205,7 @@ def why(db: Database, commit_id: str, budget: int, *, cursor: str) -> str:
             else "built on no unverified result that is known",
             *unverified[:5],
             *(["- and more"] if len(unverified) > 5 else []),
-            f"what the model saw then ({len(found.context)} messages), newest first:" if found.context else "",
+            f"what the model saw then ({lines.count(len(found.context), 'message')}), newest first:" if found.context else "",
         ]
     ).rstrip("\n")
     rows = remaining(found.context[::-1], lambda row: (row.position, row.message_hash), cursor)
@@ -215,7 +216,7 @@ def why(db: Database, commit_id: str, budget: int, *, cursor: str) -> str:
 def blame(db: Database, path: str, budget: int, *, folder: str, cursor: str) -> str:
     everything = queries.blame(db, path, folder)
     rows = remaining(everything, lambda row: (row.commit_id, row.path, row.action), cursor)
-    head = f"who changed {quoted(path, 200)}: {len(everything):,} changes, newest first. {IN_QUOTES}"
+    head = f"who changed {quoted(path, 200)}: {lines.count(len(everything), 'change')}, newest first. {IN_QUOTES}"
     return page(head, rows, lines.change, cursor_after(rows, lambda row: (row.commit_id, row.path, row.action)), budget)
 
 
