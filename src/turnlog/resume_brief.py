@@ -19,6 +19,7 @@ BUDGET = 2000
 LEAST = 200
 _MOST_OF_A_GOAL = 4000
 _LEAST_OF_A_TEXT = 24
+_MOST_OF_AN_ID = 40
 _MOST_STEPS = 5
 _STOPS = {
     "ok": "it ended well",
@@ -30,7 +31,9 @@ _STOPS = {
 def resume_brief(state: SessionState, tokens: int = BUDGET) -> str:
     """The brief of a session. It is made no smaller than LEAST: it could not say where the session stopped."""
     tokens = max(tokens, LEAST)
-    named = f"--session {state.session_id}"
+    known = state.session_id
+    # Outside of quotes stands only what cannot be more than a name.
+    named = f"--session {known if known.replace('-', '').replace('_', '').isalnum() else quoted(known, _MOST_OF_AN_ID)}"
     by_name = [decision for decision in state.decisions if not decision.model]
     steps = [decision for decision in state.decisions if decision.model]
     sections = (
@@ -57,7 +60,7 @@ def _head(state: SessionState, tokens: int) -> str:
 
 def _opening(state: SessionState, most: int) -> Iterator[str]:
     most_said = min(most, 600)
-    yield f"You go on with session {quoted(state.session_id)}, from its record. {telling.IN_QUOTES}"
+    yield f"You go on with session {quoted(state.session_id, max(most, _MOST_OF_AN_ID))}, from its record. {telling.IN_QUOTES}"
     if state.previous_session:
         yield f"It continues session {quoted(state.previous_session)}."
     yield f"Goal: {quoted(state.goal, most)}" if state.goal else "Goal: not recorded"

@@ -55,7 +55,11 @@ def unfinished(rows: Iterable[Pending]) -> Iterator[str]:
 
 
 def quoted(text: str, most: int = _MOST_OF_A_TEXT) -> str:
-    """The text as a JSON string, short, and without the letters that a reader would not see."""
+    """The text as a JSON string."""
+    return json.dumps(shown(text, most), ensure_ascii=False)
+
+
+def shown(text: str, most: int) -> str:
+    """The text, short, and without the letters that a reader would not see."""
     seen = "".join(letter for letter in text if letter in "\t\n" or unicodedata.category(letter) not in _UNSEEN)
-    cut = seen if len(seen) <= most else seen[: most - 1] + "…"
-    return json.dumps(cut, ensure_ascii=False)
+    return seen if len(seen) <= most else seen[: most - 1] + "…"

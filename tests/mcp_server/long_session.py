@@ -41,7 +41,7 @@ def write_session(settings: Settings, commits: int) -> None:
 
 def _rows(commits: int) -> Iterator[dict[str, Any]]:
     noise = random.Random(7)
-    context: list[int] = []
+    context: list[tuple[int, str]] = []
     for number in range(commits):
         turn, text = number // _PER_TURN, _TEXTS[number % len(_TEXTS)]
         span_id = f"{noise.getrandbits(64):016x}"
@@ -69,13 +69,17 @@ def _rows(commits: int) -> Iterator[dict[str, Any]]:
         elif number % 2:
             row |= _tool(number, text, noise)
         else:
-            place = number + 1
+            place, digest = number + 1, f"{noise.getrandbits(256):064x}"
+            message = f"message:{digest[:16]}"
             changes: list[dict[str, Any]] = [
-                {"op": "add", "at": place, "hash": f"sha256:{noise.getrandbits(256):064x}", "role": "user", "text": text}
+                {"op": "add", "at": place, "hash": f"sha256:{digest}", "role": "user", "text": text, "keys": [message]}
             ]
-            context.append(place)
+            delta = [{"op": "set", "kind": "decision", "key": span_id, "value": "call write_file", "tier": "durable"}]
+            context.append((place, digest[:16]))
             if len(context) > _WINDOW:
-                changes.append({"op": "evict", "at": context.pop(0)})
+                left, key = context.pop(0)
+                changes.append({"op": "evict", "at": left})
+                delta.append({"op": "evict", "kind": "message", "key": key, "tier": "transient"})
             row |= {
                 "operation": "chat",
                 "commit_kind": "decision",
@@ -85,7 +89,7 @@ def _rows(commits: int) -> Iterator[dict[str, Any]]:
                 "request_model": "gpt",
                 "lineage": "main",
                 "context_changes": changes,
-                "delta": [{"op": "set", "kind": "decision", "key": span_id, "value": "call write_file", "tier": "durable"}],
+                "delta": delta,
             }
         yield row
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -233,7 +234,7 @@ async def test_a_bad_question_is_answered_with_what_to_do(
     assert line.removeprefix(f"Error executing tool {tool}: ").startswith(error)
 
 
-async def test_a_store_without_a_session_says_how_to_record_one(empty_store: object, told: Recording) -> None:
+async def test_a_store_without_a_session_says_how_to_record_one(told: Recording) -> None:
     for journal in told.settings.journals.iterdir():
         journal.unlink()
     async with beside(told.settings) as client:
@@ -244,7 +245,7 @@ async def test_a_store_without_a_session_says_how_to_record_one(empty_store: obj
 
 async def test_the_command_line_and_the_tools_have_the_same_facts(told: Recording) -> None:
     def printed(*words: str) -> list[dict[str, object]]:
-        done = run("turnlog", *words, "--json", directory=told.settings.directory)
+        done = run(sys.executable, "-m", "turnlog", *words, "--json", directory=told.settings.directory)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     async with beside(told.settings) as client:
@@ -273,5 +274,5 @@ async def test_the_command_line_and_the_tools_have_the_same_facts(told: Recordin
     assert re.findall(r"^- (\w+) (\w+) \"parser.py\"", blame, re.MULTILINE) == [
         (str(row["commit_id"])[:10], row["action"]) for row in printed("blame", "--all", "parser.py")
     ]
-    done = run("turnlog", "resume", "demo", directory=told.settings.directory)
+    done = run(sys.executable, "-m", "turnlog", "resume", "demo", directory=told.settings.directory)
     assert brief == done.stdout.rstrip("\n")

@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from turnlog import __version__
@@ -25,10 +24,10 @@ def mcp(options: argparse.Namespace) -> int:
         if options.http:
             options.refuse("install is for clients that start the server themselves: leave --http out")
         return _install(options)
-    if find_spec("mcp") is None or find_spec("mcp.server.mcpserver") is None:
-        raise MissingExtra("the MCP server needs the MCP SDK: pip install 'turnlog[mcp]'")
-    from turnlog.mcp_server.server import build
-
+    try:
+        from turnlog.mcp_server.server import build
+    except ImportError:
+        raise MissingExtra("the MCP server needs the MCP SDK: pip install 'turnlog[mcp]'") from None
     settings = read_settings()
     for problem in settings.problems:
         complain(problem)

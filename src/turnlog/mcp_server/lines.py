@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from turnlog import telling
 from turnlog.queries import (
     Commit,
     Decided,
@@ -20,12 +21,22 @@ from turnlog.queries import (
     Session,
     Touched,
 )
-from turnlog.telling import quoted
+from turnlog.tokens import estimate
 
 _ID = 10
+_LEAST = 4
 _HEX = re.compile(r"[0-9a-f]{12,}")
 _WORD = re.compile(r"[a-z][a-z_ ]{0,30}")
 _BY_ITSELF = re.compile(r"[0-9a-f]{12,16}")
+
+
+def quoted(text: str, most: int) -> str:
+    """The text in quotes, in so many letters and half as many tokens: letters of some scripts cost several."""
+    told = telling.quoted(text, most)
+    while estimate(told) > most // 2 and most > _LEAST:
+        most = most * 3 // 4
+        told = telling.quoted(text, most)
+    return told
 
 
 def short_id(commit_id: str) -> str:

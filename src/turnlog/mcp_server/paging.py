@@ -14,6 +14,7 @@ LEAST, DEFAULT, MOST = 200, 2_000, 10_000
 _SHORTEST_LINE = 8
 _LONG, _SHORT = 160, 10
 _CURSOR = 40
+_CUT = "… cut here: ask with a larger max_tokens"
 Row = TypeVar("Row", bound=tuple[object, ...])
 
 
@@ -60,12 +61,13 @@ def page(
 
 
 def cut_to(text: str, budget: int) -> str:
-    """The text; or, where names and ids alone go beyond the budget, as much of it as keeps within."""
-    note = "\n… cut here: ask with a larger max_tokens"
-    length = len(text)
-    while estimate(text[:length]) + (estimate(note) if length < len(text) else 0) > budget:
-        length = length * 3 // 4
-    return text if length == len(text) else text[:length] + note
+    """The text; or, where names alone go beyond the budget, as many of its lines as keep within."""
+    if estimate(text) <= budget:
+        return text
+    lines = text.split("\n")
+    while len(lines) > 1 and estimate("\n".join([*lines, _CUT])) > budget:
+        lines.pop()
+    return "\n".join([*lines, _CUT])
 
 
 def remaining(rows: Sequence[Row], identity: Callable[[Row], object], cursor: str) -> Sequence[Row]:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from turnlog import queries
+from turnlog import queries, telling
 from turnlog.errors import NotFound
 from turnlog.mcp_server import lines
+from turnlog.mcp_server.lines import quoted
 from turnlog.mcp_server.paging import StaleCursor, cursor_after, page, remaining, rows_for
 from turnlog.queries import Commit, Database
 from turnlog.resume_brief import resume_brief as compose_brief
-from turnlog.telling import IN_QUOTES, quoted
+from turnlog.telling import IN_QUOTES
 from turnlog.tokens import Section, estimate, fit
 
 _ALL_TURNS = 2**31
@@ -118,7 +119,7 @@ def _commit_of(row: Any) -> object:
 
 
 def _named(session: str) -> str:
-    return quoted(session, 60)
+    return quoted(session, 100)
 
 
 def _since(cursor: str) -> int:
@@ -216,7 +217,7 @@ def why(db: Database, commit_id: str, budget: int, *, cursor: str) -> str:
 def blame(db: Database, path: str, budget: int, *, folder: str, cursor: str) -> str:
     everything = queries.blame(db, path, folder)
     rows = remaining(everything, lambda row: (row.commit_id, row.path, row.action), cursor)
-    head = f"who changed {quoted(path, 200)}: {lines.count(len(everything), 'change')}, newest first. {IN_QUOTES}"
+    head = f"who changed {quoted(path, 100)}: {lines.count(len(everything), 'change')}, newest first. {IN_QUOTES}"
     return page(head, rows, lines.change, cursor_after(rows, lambda row: (row.commit_id, row.path, row.action)), budget)
 
 
@@ -255,11 +256,11 @@ def _changes(commit: Commit) -> list[str]:
     import orjson
 
     delta = orjson.loads(commit.delta or "[]")
+    told = [{name: str(value) for name, value in each.items()} for each in delta if isinstance(each, dict)]
     return [
-        f"- {lines.word(str(each.get('op', '')))} {lines.word(str(each.get('kind', '')))} {quoted(str(each.get('key', '')))}"
-        + (f": {quoted(str(each['value']))}" if each.get("value") else "")
-        for each in delta
-        if isinstance(each, dict)
+        f"- {lines.word(each.get('op', ''))} {lines.word(each.get('kind', ''))} {quoted(each.get('key', ''), 100)}"
+        + (f": {quoted(each['value'], 200)}" if each.get("value") else "")
+        for each in told
     ]
 
 
@@ -276,13 +277,13 @@ def _content(commit: Commit, part: str, text: str | None, budget: int, cursor: s
     length = _fitting(text, start, budget - estimate(head) - 2 * _CURSOR_LINE)
     end = start + length
     more = f"\nmore: the same with cursor o{end}" if end < len(text) else ""
-    return f"{head % f'{end:,}'}\n{quoted(text[start:end], length + 1)}{more}"
+    return f"{head % f'{end:,}'}\n{telling.quoted(text[start:end], length + 1)}{more}"
 
 
 def _fitting(text: str, start: int, room: int) -> int:
     """How many characters from there on fit in quotes: at least some, so that whoever asks on comes to an end."""
     length = min(len(text) - start, room * 4)
-    while length > 20 and estimate(quoted(text[start : start + length], length + 1)) > room:
+    while length > 20 and estimate(telling.quoted(text[start : start + length], length + 1)) > room:
         length = length * 3 // 4
     return length
 

@@ -41,6 +41,8 @@ def listen(port: int) -> socket.socket:
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((_HOST, port))
+        # Whoever is told the address may connect at once.
+        opened.listen()
     except OSError as error:
         opened.close()
         reason = error.strerror or str(error)
