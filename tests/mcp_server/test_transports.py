@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,7 +54,7 @@ async def test_only_programs_of_this_machine_that_know_the_token_get_in(told: Re
     async with served(told.settings) as at:
         token = {"Authorization": f"Bearer {at.token}"}
         answers = [
-            answered(post(at, headers))
+            post(at, headers)
             for headers in (
                 {},
                 {"Authorization": "Bearer wrong"},
@@ -76,16 +77,14 @@ async def test_only_programs_of_this_machine_that_know_the_token_get_in(told: Re
     assert (answers[-1][0], json.loads(answers[-1][1])["result"]["serverInfo"]["name"]) == (200, "turnlog")
 
 
-def answered(response: http.client.HTTPResponse) -> tuple[int, str, str | None]:
-    return response.status, response.read().decode(), response.headers.get("Access-Control-Allow-Origin")
-
-
-def post(at: Served, headers: dict[str, str]) -> http.client.HTTPResponse:
+def post(at: Served, headers: dict[str, str]) -> tuple[int, str, str | None]:
+    """The status, what is said, and which pages may read it."""
     where = urlsplit(at.url)
-    connection = http.client.HTTPConnection("127.0.0.1", where.port, timeout=30)
     accept = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    connection.request("POST", where.path, json.dumps(_INITIALIZE), {**accept, **headers})
-    return connection.getresponse()
+    with closing(http.client.HTTPConnection("127.0.0.1", where.port or 0, timeout=60)) as connection:
+        connection.request("POST", where.path, json.dumps(_INITIALIZE), {**accept, **headers})
+        response = connection.getresponse()
+        return response.status, response.read().decode(), response.headers.get("Access-Control-Allow-Origin")
 
 
 def test_the_server_listens_on_this_machine_only_and_stops_when_told(settings: Settings, tmp_path: Path) -> None:
@@ -101,8 +100,7 @@ def test_the_server_listens_on_this_machine_only_and_stops_when_told(settings: S
         )
         assert found is not None, said
         assert "a-token" not in said
-        response = post(Served(found[1], ""), {"Authorization": "Bearer a-token-of-24-characters"})
-        assert response.status == 200
+        assert post(Served(found[1], ""), {"Authorization": "Bearer a-token-of-24-characters"})[0] == 200
         program.send_signal(signal.SIGTERM)
         assert program.wait(30) in (0, -signal.SIGTERM)
 
