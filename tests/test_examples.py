@@ -37,6 +37,23 @@ def test_a_hand_written_loop_has_its_tools_recorded(tmp_path: Path) -> None:
     ]
 
 
+def test_an_agent_reads_its_own_state_through_the_mcp_server(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "turnlog", "run", sys.executable, "examples/mcp_state.py", directory=tmp_path)
+    assert done.stderr == ""
+    assert 'tool "read_invoice" error: "Error: there is no invoice 7", given' in done.stdout
+    assert done.stdout.endswith("I ask the supplier for invoice 7.\n")
+    assert commits(tmp_path) == [
+        (1, "decision", "", "ok"),
+        (1, "tool", "read_invoice", "error"),
+        (1, "decision", "", "ok"),
+        (1, "tool", "whats_my_state", "ok"),
+        (1, "decision", "", "ok"),
+        (1, "decision", "", "ok"),
+        (1, "tool", "record_decision", "ok"),
+        (1, "decision", "", "ok"),
+    ]
+
+
 def test_by_hand_every_kind_of_state_is_recorded(tmp_path: Path) -> None:
     done = run(sys.executable, "examples/by_hand.py", directory=tmp_path)
     assert done.stdout == "no answer: timeout after 2 attempts\n"

@@ -99,10 +99,10 @@ def find_session(db: Database, prefix: str = "") -> str:
 
 
 def session_of_span(db: Database, trace_id: str, span_id: str) -> str:
-    """The session that a span belongs to, or one of its trace where the span itself is not here; empty when none is."""
+    """The session that a span belongs to; where it is not here itself, that of what runs in its trace. Empty when none is."""
     found = db.execute(
         "select session_id from span_rows where trace_id = $trace and session_id <> '' "
-        "order by span_id = $span desc, start_ns desc limit 1",
+        "order by span_id = $span desc, outcome = 'in_flight' desc, start_ns desc limit 1",
         {"trace": trace_id, "span": span_id},
     ).fetchall()
     return str(found[0][0]) if found else ""
