@@ -15,6 +15,7 @@ _PIECE = re.compile(
     r"(?P<digits>[0-9]+(?![A-Za-z0-9]))"
     r"|(?P<letters>[A-Za-z]+(?![A-Za-z0-9]))"
     r"|(?P<mixed>[A-Za-z0-9]+)"
+    r"|(?P<before>[ \t]+(?=[0-9]))"
     r"|(?P<space>[ \t]+)"
     r"|(?P<one>[\x00-\x7f\u0400-\u045f\u0621-\u064a])"
     r"|(?P<two>[\u0080-\u07ff\u0900-\u0eff\u1ea0-\u1eff\u2000-\u2bff\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef])"
@@ -39,10 +40,11 @@ def _cost(kind: str, piece: str) -> int:
     match kind:
         case "letters":
             return sum(_word_cost(len(found[0]), bool(found["spoken"])) for found in _WORD.finditer(piece))
-        case "mixed":
-            return len(piece) - len(piece) // 6
-        case "digits":
+        # Some tokenizers spell digits one by one, and never join them to the space before.
+        case "mixed" | "digits":
             return len(piece)
+        case "before":
+            return 1 + len(piece) // 16
         case "space":
             return len(piece) // 16
     return _EACH[kind]
