@@ -6,6 +6,7 @@ What it was about and where it stopped come first; of everything else as much as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from turnlog import telling
@@ -21,6 +22,7 @@ _MOST_OF_A_GOAL = 4000
 _LEAST_OF_A_TEXT = 24
 _MOST_OF_AN_ID = 40
 _MOST_STEPS = 5
+_SHORTEST_LINE = 4
 _STOPS = {
     "ok": "it ended well",
     "in_flight": "it still runs",
@@ -36,14 +38,26 @@ def resume_brief(state: SessionState, tokens: int = BUDGET) -> str:
     named = f"--session {known if known.replace('-', '').replace('_', '').isalnum() else quoted(known, _MOST_OF_AN_ID)}"
     by_name = [decision for decision in state.decisions if not decision.model]
     steps = [decision for decision in state.decisions if decision.model]
+    facts = (f"- {quoted(fact.key)}: {quoted(fact.value)}" for fact in state.facts)
+
+    def section(title: str, lines: Iterable[str], rows: int = 0, more: str = "") -> Section:
+        """Only as many lines are made as there can be room for."""
+        made = list(islice(lines, tokens // _SHORTEST_LINE))
+        return Section(title, made, more, rows if len(made) == tokens // _SHORTEST_LINE else 0)
+
     sections = (
-        Section("Facts:", [f"- {quoted(fact.key)}: {quoted(fact.value)}" for fact in state.facts]),
-        Section("Decided:", list(_decided(by_name))),
-        Section("Not finished:", list(telling.unfinished(state.pending))),
-        Section("Failed, and has not succeeded since:", list(telling.failed(state.failures))),
-        Section("Files and sources that it touched:", list(_touched(state)), f"turnlog files --all {named}"),
-        Section("No longer in the model's context:", list(telling.lost(state.evicted)), f"turnlog state --evicted {named}"),
-        Section("The model's last choices:", list(_decided(steps[:_MOST_STEPS]))),
+        section("Facts:", facts, len(state.facts)),
+        section("Decided:", _decided(by_name), len(by_name)),
+        section("Not finished:", telling.unfinished(state.pending), len(state.pending)),
+        section("Failed, and has not succeeded since:", telling.failed(state.failures), len(state.failures)),
+        section("Files and sources that it touched:", _touched(state), len(state.working_set), f"turnlog files --all {named}"),
+        section(
+            "No longer in the model's context:",
+            telling.lost(state.evicted),
+            len(state.evicted),
+            f"turnlog state --evicted {named}",
+        ),
+        section("The model's last choices:", _decided(steps[:_MOST_STEPS])),
     )
     return fit(_head(state, tokens), sections, tokens)
 

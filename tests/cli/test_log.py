@@ -272,9 +272,6 @@ def test_show_has_the_captured_content(make_recording: Callable[..., Recording],
 
 
 def test_a_commit_that_is_not_there_is_an_error_with_a_hint(recorded: Settings, turnlog: Turnlog) -> None:
-    commit = r"[0-9a-f]{16}"
-    hint = rf"Nearest: {commit}, {commit}, {commit}\. Ids are in the first column of: turnlog log"
-    told = turnlog("show", "zzz")
-    assert (told.code, told.out) == (1, "")
-    assert re.fullmatch(rf"turnlog: there is no commit 'zzz'\. {hint}\n", told.err)
+    hint = "Ids are in the first column of: turnlog log"
+    assert turnlog("show", "zzz") == (1, "", f"turnlog: there is no commit 'zzz'. {hint}\n")
     assert turnlog("show", "").code == 0

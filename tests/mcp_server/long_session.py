@@ -39,6 +39,22 @@ def write_session(settings: Settings, commits: int) -> None:
     writer.close()
 
 
+def questions(commit: str, path: str) -> dict[str, dict[str, Any]]:
+    """Every reading tool, with arguments under which it has much to tell."""
+    return {
+        "whats_my_state": {},
+        "log": {},
+        "working_set": {},
+        "diff": {"turn_a": 0},
+        "why": {"commit": commit},
+        "show": {"commit": commit},
+        "blame": {"path": path},
+        "search": {"text": "write_file"},
+        "sessions": {},
+        "resume_brief": {},
+    }
+
+
 def _rows(commits: int) -> Iterator[dict[str, Any]]:
     noise = random.Random(7)
     context: list[tuple[int, str]] = []

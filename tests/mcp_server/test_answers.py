@@ -216,7 +216,7 @@ async def test_reading_and_writing_tools_say_which_they_are(told: Recording) -> 
         ("whats_my_state", {"cursor": "1.a"}, "a cursor of whats_my_state goes with the part that it was given for."),
         ("diff", {"turn_a": 7}, "session demo has turns 1 to 3; there is no turn 7."),
         ("why", {}, "why was given what it does not take. commit: Field required."),
-        ("why", {"commit": "zzz"}, "there is no commit 'zzz'. Nearest: ID, ID, ID."),
+        ("why", {"commit": "zzz"}, 'there is no commit "zzz". Nearest: ID, ID, ID. All ids are in log.'),
         ("show", {"commit": ""}, "'' names several commits: ID, ID, ID and 1 more. Give more of the id."),
         ("blame", {"path": "passer.py"}, "no session has changed 'passer.py'. Nearest: parser.py."),
         ("search", {"text": " "}, "search for one to 4 words; a phrase in double quotes counts as one:"),

@@ -12,7 +12,7 @@ from splintr import Tokenizer
 
 from cli.history import change, decide
 from mcp_server.asking import ask, beside, pages, say
-from mcp_server.long_session import SESSION, write_session
+from mcp_server.long_session import SESSION, questions, write_session
 from recording import Recording, assistant, user
 from turnlog import queries
 from turnlog.mcp_server.paging import DEFAULT, LEAST, MOST
@@ -49,21 +49,6 @@ def hostile(empty_store: Settings, make_recording: Callable[..., Recording]) -> 
             change(recording, "set", "pending", text, text)
             change(recording, "set", "fact", text, text)
     yield recording
-
-
-def questions(commit: str, path: str) -> dict[str, dict[str, Any]]:
-    return {
-        "whats_my_state": {},
-        "log": {},
-        "working_set": {},
-        "diff": {"turn_a": 0},
-        "why": {"commit": commit},
-        "show": {"commit": commit},
-        "blame": {"path": path},
-        "search": {"text": "write_file"},
-        "sessions": {},
-        "resume_brief": {},
-    }
 
 
 @pytest.mark.parametrize("budget", [LEAST, 500, DEFAULT, MOST])

@@ -204,14 +204,16 @@ def _mcp(commands: Any) -> None:
 examples:
   turnlog mcp install              what to put into Claude Code, Claude Desktop, Cursor, VS Code, Codex, and where
   turnlog mcp                      as a client starts it: over standard input and output
-  turnlog mcp --http --port 4339   over HTTP on this machine, with a token
+  turnlog mcp --http               over HTTP on this machine, with a token
 
 A question that names no session is about that of --session, else of TURNLOG_SESSION, else of the recorded agent that asks
 (its client sends the trace along), else about the newest.
 """,
     )
     command.add_argument("action", nargs="?", choices=("install",), help="print the configuration of common clients")
-    _session(command)
+    command.add_argument(
+        "-s", "--session", default="", metavar="ID", help="the session of questions that name none; a unique beginning will do"
+    )
     command.add_argument("--http", action="store_true", help="serve streamable HTTP on 127.0.0.1 instead")
     command.add_argument("--port", type=_port, metavar="N", help="with --http: default 4339; 0 takes a free one")
     command.add_argument(

@@ -188,7 +188,7 @@ def diff(db: Database, session: str, budget: int, *, turn_a: int, turn_b: int, c
 
 
 def why(db: Database, commit_id: str, budget: int, *, cursor: str) -> str:
-    commit = queries.find_commit(db, commit_id)
+    commit = _find_commit(db, commit_id)
     found = queries.why(db, commit)
     most = min(_MOST_OF_A_LINE, budget // 16)
     unverified = [
@@ -231,7 +231,7 @@ def search(db: Database, text: str, session: str, budget: int, *, cursor: str) -
 
 def show(db: Database, commit_id: str, budget: int, *, part: str, cursor: str) -> str:
     """A commit; with `part`, the input or the output that was captured of it, as much as fits from the cursor on."""
-    commit = queries.find_commit(db, commit_id)
+    commit = _find_commit(db, commit_id)
     if part:
         digest = commit.input_hash if part == "input" else commit.output_hash
         return _content(commit, part, queries.blob(db, digest) if digest else None, budget, cursor)
@@ -290,3 +290,14 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 def resume_brief(db: Database, session: str, budget: int) -> str:
     return compose_brief(queries.session_state(db, session), budget)
+
+
+def _find_commit(db: Database, commit_id: str) -> Commit:
+    try:
+        return queries.find_commit(db, commit_id)
+    except NotFound as error:
+        if "several" in str(error):
+            raise
+        near = ", ".join(map(lines.short_id, queries.nearest_commits(db, commit_id)))
+        hint = f"Nearest: {near}." if near else "Nothing has been recorded yet."
+        raise NotFound(f"there is no commit {quoted(commit_id, 60)}. {hint} All ids are in log.") from None

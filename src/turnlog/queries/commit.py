@@ -158,10 +158,7 @@ def find_commit(db: Database, prefix: str) -> Commit:
     """The commit that a prefix of its id names; of several, the newest is not guessed."""
     found = rows(db, Commit, "from commits where starts_with(commit_id, ?) order by ended_ns desc limit 4", [prefix])
     if not found:
-        nearest = "select commit_id from commits order by jaro_winkler_similarity(commit_id, ?) desc, ended_ns desc limit 3"
-        near = some([str(commit_id) for (commit_id,) in db.execute(nearest, [prefix]).fetchall()])
-        hint = f"Nearest: {near}. " if near else ""
-        raise NotFound(f"there is no commit {prefix!r}. {hint}Ids are in the first column of: turnlog log")
+        raise NotFound(f"there is no commit {prefix!r}. Ids are in the first column of: turnlog log")
     if len(found) > 1:
         raise NotFound(
             f"{prefix!r} names several commits: {some([commit.commit_id for commit in found])}. Give more of the id."
@@ -202,3 +199,17 @@ def failures(db: Database, session: str, turn: int = 0) -> int:
 def unresolved_failures(db: Database, session: str) -> list[Failed]:
     """Calls that failed and have not succeeded since, newest first."""
     return rows(db, Failed, "from unresolved_failures where session_id = ? order by failed_ns desc", [session])
+
+
+def nearest_commits(db: Database, prefix: str) -> list[str]:
+    """The ids that begin most like this one, the newer first."""
+    found = db.execute(
+        """
+        select commit_id
+        from commits
+        order by jaro_winkler_similarity(left(commit_id, length($prefix)), $prefix) desc, ended_ns desc
+        limit 3
+        """,
+        {"prefix": prefix},
+    ).fetchall()
+    return [str(commit_id) for (commit_id,) in found]
