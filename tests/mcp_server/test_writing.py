@@ -8,12 +8,13 @@ import os
 import re
 import signal
 import sys
+from dataclasses import replace
 
 from mcp_server.asking import ask, beside, over_stdio, plain, say
 from programs import run, running_code
 from recording import Recording
 from turnlog import queries
-from turnlog.settings import Settings
+from turnlog.settings import Capture, Settings
 
 _FACTS = 8
 _CALLS = 30
@@ -88,10 +89,19 @@ async def test_a_report_is_kept_as_what_the_agent_says_itself_is(told: Recording
     key = "AKIA" + "Q" * 16
     async with beside(told.settings) as client:
         await ask(client, "record_fact", fact=f"the key is {key}", key="secret")
-        await ask(client, "record_fact", fact="x" * 1_000_000, key="long")
+        long = await ask(client, "record_fact", fact="x" * 1_000_000, key="long")
         state = await ask(client, "whats_my_state")
+    assert long.endswith(". Only 240 characters of a text are kept: say it shorter, or in several")
     assert key not in state and '- "secret": "the key is ' in state
     assert not [path for path in told.settings.journals.iterdir() if key.encode() in path.read_bytes()]
+
+
+async def test_a_server_that_keeps_no_words_says_so(told: Recording) -> None:
+    async with beside(replace(told.settings, capture=Capture.NONE)) as client:
+        said = await ask(client, "record_fact", fact="water is wet", key="water")
+        state = plain(await ask(client, "whats_my_state", part="facts"))
+    assert said.endswith('session "demo". Its words are not kept: this server runs with TURNLOG_CAPTURE=none')
+    assert state[-1] == '- "water": "" (turn 3, ID, self-reported)'
 
 
 async def test_a_server_that_may_not_write_says_so(settings: Settings, told: Recording) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from opentelemetry.sdk.trace import TracerProvider
@@ -14,13 +15,13 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import format_span_id, format_trace_id
 
 from turnlog import semconv
-from turnlog.content import ContentPolicy
+from turnlog.content import SUMMARY_LIMIT, ContentPolicy
 from turnlog.errors import StoreNotWritable, TurnlogError
 from turnlog.identity import Sessions
 from turnlog.journal.writer import JournalWriter
 from turnlog.operation import Operation
 from turnlog.processor import SessionProcessor
-from turnlog.settings import Settings
+from turnlog.settings import Capture, Settings
 from turnlog.stating import Statement
 
 
@@ -58,6 +59,15 @@ class Reports:
 
     def close(self) -> None:
         self._journal.close()
+
+
+def unkept(settings: Settings, texts: Iterable[str]) -> str:
+    """What an agent must know that relies on its words being there later."""
+    if settings.capture is Capture.NONE:
+        return ". Its words are not kept: this server runs with TURNLOG_CAPTURE=none"
+    if any(len(text) > SUMMARY_LIMIT for text in texts):
+        return f". Only {SUMMARY_LIMIT} characters of a text are kept: say it shorter, or in several"
+    return ""
 
 
 def commit_id(process: str, span: Any) -> str:

@@ -22,7 +22,7 @@ from turnlog.mcp_server import lines, reading
 from turnlog.mcp_server.caller import callers_session
 from turnlog.mcp_server.lines import quoted
 from turnlog.mcp_server.paging import DEFAULT, MOST, clamp, cut_to
-from turnlog.mcp_server.reporting import Reports
+from turnlog.mcp_server.reporting import Reports, unkept
 from turnlog.queries import Database
 from turnlog.settings import Settings
 from turnlog.stating import Statement
@@ -164,7 +164,7 @@ class Turnlog:
         session: Which = "",
     ) -> str:
         """Make a decision of yours durable."""
-        return self._record(session, stating.decision(choice, why, alternatives or (), about))
+        return self._record(session, stating.decision(choice, why, alternatives or (), about), "", choice, why)
 
     def record_fact(
         self,
@@ -173,7 +173,7 @@ class Turnlog:
         session: Which = "",
     ) -> str:
         """Make a fact that you learned durable."""
-        return self._record(session, stating.fact(fact, key))
+        return self._record(session, stating.fact(fact, key), "", fact)
 
     def add_pending(
         self,
@@ -183,7 +183,7 @@ class Turnlog:
     ) -> str:
         """Note something that is still to be done or approved."""
         statement = stating.pending(action, key)
-        return f"{self._record(session, statement)}, pending as {quoted(key or stating.key_of(action), 100)}"
+        return self._record(session, statement, f", pending as {quoted(key or stating.key_of(action), 100)}", action)
 
     def resolve_pending(
         self,
@@ -197,7 +197,7 @@ class Turnlog:
         matching = [each for each in open_keys if each == key] or [each for each in open_keys if each.startswith(key)]
         if len(matching) != 1:
             raise NotFound(_no_pending(key, matching or open_keys, bool(matching)))
-        return self._record(session, stating.resolved(matching[0], how))
+        return self._record(session, stating.resolved(matching[0], how), "", how)
 
     def session_resource(self, id: str) -> str:
         with self._asking(unquote(id)) as (db, known):
@@ -207,12 +207,13 @@ class Turnlog:
         with queries.reading(self._settings) as db:
             return queries.sessions(db, _LISTED)
 
-    def _record(self, session: str, statement: Statement) -> str:
+    def _record(self, session: str, statement: Statement, named: str, *texts: str) -> str:
         with self._asking(session) as (db, known):
             turn = queries.last_turn(db, known)
             turn_id = queries.turns(db, known, [turn])[0].turn_id if turn else ""
         commit_id = self.reports.state(known, turn_id, statement)
-        return f"recorded as {lines.short_id(commit_id)} in turn {turn} of session {quoted(known, 100)}"
+        where = f"recorded as {lines.short_id(commit_id)} in turn {turn} of session {quoted(known, 100)}"
+        return where + named + unkept(self._settings, texts)
 
     @contextmanager
     def _asking(self, session: str | None = None) -> Iterator[tuple[Database, str]]:
