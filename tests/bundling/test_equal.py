@@ -126,7 +126,7 @@ def leases(settings: Settings) -> list[Story]:
 def all_that_a_row_has(settings: Settings) -> Story:
     told = Story(settings)
     told.agent("agent", "s", "t1", "go")
-    odd = {"deep": {"a": [1, 1.0, 1e300, -0.0, 2**63, None, True, "é\n\u2028\x00"]}, "n": 12345678901234567890123}
+    odd = {"deep": {"a": [1, 1.0, 1e300, -0.0, 2**63, None, True, "é\n\u2028\x00"]}, "n": 12345678901234567890}
     told.tool("odd", "s", "t1", "odd", change("fact", "\x1f'; drop table", 'v"\n', evidence="both"), attributes=odd)
     told.chat(
         "kept", "s", "t1", self_reported=True, memory_operation="add", memory_items=["sha256:m"], replay_record="sha256:r"
