@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from bundling.stores import beside, carry, different, said, sessions_of
+from bundling.stores import carry, different, said, sessions_of
 from programs import run
 from store.attempts import Attempts
 from store.story import SECOND, START, Story, change
@@ -142,14 +141,6 @@ def all_that_a_row_has(settings: Settings) -> Story:
 def close(told: Any) -> None:
     for each in told if isinstance(told, list) else [told]:
         each.writer.close()
-
-
-@pytest.fixture
-def other(empty_store: Settings, settings: Settings) -> Settings:
-    """Another machine."""
-    elsewhere = beside(settings)
-    shutil.copytree(empty_store.directory, elsewhere.directory)
-    return elsewhere
 
 
 @pytest.mark.parametrize("tell", STORIES.values(), ids=STORIES)
