@@ -1,5 +1,5 @@
-"""A LangGraph agent that dies in the middle of a tool call. Run it twice: the second run goes on from the checkpoint, which is in
-a file of LangGraph's own beside turnlog. Needs: pip install langgraph-checkpoint-sqlite"""
+"""A LangGraph agent that dies in the middle of a tool call. Run it twice: the second run goes on from the checkpoint, which
+LangGraph keeps in a file of its own. Needs: pip install langgraph-checkpoint-sqlite"""
 
 import os
 import signal

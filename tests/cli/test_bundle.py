@@ -1,4 +1,4 @@
-"""`turnlog bundle` and `turnlog unbundle`: to a file and through a pipe, said in words and as JSON, and what is wrong with a file."""
+"""`turnlog bundle` and `turnlog unbundle`: to a file and through a pipe, in words and as JSON, and what is wrong."""
 
 from __future__ import annotations
 

@@ -433,7 +433,11 @@ It only reads. A program goes on with the session by turnlog.resume(ID), or unch
     )
     command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
     command.add_argument(
-        "--tokens", type=_positive, default=2000, metavar="N", help="at most N tokens, estimated high (default: 2000, least: 200)"
+        "--tokens",
+        type=_positive,
+        default=2000,
+        metavar="N",
+        help="at most N tokens, estimated high, from 200 on (default: 2000)",
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
 

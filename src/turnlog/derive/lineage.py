@@ -145,7 +145,7 @@ class Lineages:
                 asks = [ask for ask in heard if ask.tool == tool and not ask.claimed]
                 # A function with defaults or converted arguments is still the one call that waits for it.
                 asks = self._alike(asks, arguments) or (asks if session and len(asks) == 1 else [])
-                # One that nobody ran waits for ever, when a model asked again: the last answer's calls, the first of them first.
+                # What nobody ran waits for ever, though the model asks again: the last answer's calls, the first of them first.
                 asks = [ask for ask in reversed(asks) if ask.decision == asks[0].decision]
             if not asks:
                 return None
