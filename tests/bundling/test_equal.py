@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from bundling.stores import carry, different, said, sessions_of
+from bundling.stores import beside, carry, different, said, sessions_of
 from programs import run
 from store.attempts import Attempts
 from store.story import SECOND, START, Story, change
@@ -200,3 +201,22 @@ def test_the_demo_is_the_same_elsewhere(settings: Settings, other: Settings) -> 
     result = carry(settings, other, name)
     assert different(said(settings), said(other)) == {}
     assert result.sessions[0].is_same
+
+
+def test_what_two_machines_did_apart_comes_together_in_either_order(
+    settings: Settings, other: Settings, empty_store: Settings
+) -> None:
+    close(questions(settings))
+    third = beside(settings, "third")
+    shutil.copytree(other.directory, third.directory)
+    carry(settings, other, "s")
+    code = "import turnlog; turnlog.resume('s')\nwith turnlog.turn('{0}'): turnlog.note('{0}', key='who')"
+    for machine in (settings, other):
+        run(sys.executable, "-c", code.format(machine.directory.name), directory=machine.directory)
+    for source in (settings, other):
+        carry(source, third, "s")
+    (arrived,) = carry(settings, other, "s").sessions
+    assert (arrived.is_same, arrived.is_wrong, arrived.others) == (False, False, 3)
+    assert different(said(other), said(third)) == {}
+    with queries.reading(third) as db:
+        assert [fact.value for fact in queries.session_state(db, "s").facts if fact.key == "who"] == ["other"]

@@ -219,3 +219,11 @@ def test_a_state_that_does_not_come_out_is_said(members: Members, other: Setting
     (known,) = json.loads(members["manifest.json"])["sessions"]
     result = unbundle(other, packed(manifest(members, sessions=[{**known, "state_hash": "sha256:0"}])))
     assert [(each.is_same, each.is_wrong) for each in result.sessions] == [(False, True)]
+
+
+def test_one_of_an_older_turnlog_is_loaded_without_the_columns_that_it_had_not(
+    members: Members, other: Settings, tmp_path: Path
+) -> None:
+    older = parquet(members, "spans.parquet", "select * exclude (resumed_lineage, lease_epoch, memory_items) from it", tmp_path)
+    result = unbundle(other, packed(manifest(older, schema_version=7)))
+    assert [each.is_same for each in result.sessions] == [True]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from programs import commits, run, run_code
+from programs import commits, environment, run, run_code
 from turnlog import queries
 from turnlog.settings import Settings
 
@@ -149,3 +150,53 @@ def test_an_unchanged_program_goes_on_with_turnlog_run(tmp_path: Path) -> None:
     program = (sys.executable, "-c", _CHAT + 'ask([], "And then?", "Right.")')
     run(sys.executable, "-m", "turnlog", "run", "--resume", "s", *program, directory=tmp_path)
     assert [row for row in commits(tmp_path, "s") if row[0] == 2] == [(2, "decision", "", "ok")]
+
+
+def test_processes_that_resume_at_once_keep_all_and_one_of_them_counts_at_a_time(tmp_path: Path) -> None:
+    python(tmp_path, _FIRST)
+    code = """
+import sys, turnlog
+turnlog.init(instrument=False)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    turnlog.resume("s")
+except turnlog.SessionLeased:
+    turnlog.resume("s", take_over=True)
+for number in range(20):
+    with turnlog.turn(f"{number}"):
+        turnlog.note(f"{os.getpid()} {number}", key="who")
+print("done", flush=True)
+sys.stdin.readline()
+"""
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", "import os" + code],
+            env=environment(tmp_path),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for heard in ("ready\n", "done\n"):
+        assert [each.stdout.readline() for each in programs if each.stdout] == [heard] * 3
+        for each in programs:
+            assert each.stdin is not None
+            each.stdin.write("go\n")
+            each.stdin.flush()
+    for each in programs:
+        each.communicate(timeout=60)
+    assert ask(tmp_path, "select count(*), count(distinct turn) from commits where kind = 'note' and turn > 1") == [(60, 60)]
+    claims = ask(tmp_path, "select pid, taken_from from leases order by epoch")
+    assert sorted(pid for pid, _ in claims) == sorted(each.pid for each in programs)
+    # What counts is the last holder's, and before it what each had done until then.
+    ((value,),) = ask(tmp_path, "select value from state where kind = 'fact' and key = 'who'")
+    assert value == f"{claims[-1][0]} 19"
+    whose = "select split_part(json_extract_string(delta, '$[0].value'), ' ', 1)::int as pid, ended_ns, fenced from commits"
+    assert ask(
+        tmp_path,
+        f"select count(*) from ({whose} where kind = 'note' and turn > 1) as c join leases as l on l.pid = c.pid "
+        "where (c.fenced <> '') <> exists (from leases as n where n.epoch > l.epoch and n.since_ns <= c.ended_ns)",
+    ) == [(0,)]
