@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from programs import commits, run, run_zero_code
+from programs import ROOT, commits, run, run_zero_code
 
 
 def test_turnlog_run_records_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
@@ -67,4 +67,22 @@ def test_by_hand_every_kind_of_state_is_recorded(tmp_path: Path) -> None:
         (2, "decision", "", "ok"),
         (2, "tool", "write_file", "ok"),
         (2, "note", "", "ok"),
+    ]
+
+
+def test_a_loop_that_died_in_a_tool_call_finishes_when_it_is_run_again(tmp_path: Path) -> None:
+    example = (sys.executable, ROOT / "examples" / "resume_messages.py")
+    store = tmp_path / "store"
+    run(*example, directory=store, cwd=tmp_path, code=-9)
+    done = run(*example, directory=store, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("Release 1.2 is published.\n", "")
+    assert commits(store, "release") == [
+        (1, "decision", "", "ok"),
+        (1, "tool", "publish", "interrupted"),
+        (1, "lifecycle", "", "ok"),
+        (2, "decision", "", "ok"),
+        (2, "tool", "look_up", "ok"),
+        (2, "decision", "", "ok"),
+        (2, "tool", "publish", "ok"),
+        (2, "decision", "", "ok"),
     ]

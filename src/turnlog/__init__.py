@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from turnlog.brief import briefing
     from turnlog.continuing.messages import messages
-    from turnlog.errors import IllegalTransition, NotCaptured, SessionLeased, TurnlogError
+    from turnlog.errors import IllegalTransition, NotCaptured, NotFound, SessionLeased, TurnlogError
     from turnlog.lifecycle import session
     from turnlog.manual import PendingAction, ToolError, ToolResult, decide, note, pending, tool, turn, verify
     from turnlog.queries import SessionState
@@ -25,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "IllegalTransition": "errors",
     "NotCaptured": "errors",
+    "NotFound": "errors",
     "PendingAction": "manual",
     "SessionLeased": "errors",
     "SessionState": "queries",
@@ -50,6 +51,7 @@ _HOMES = {
 __all__ = [
     "IllegalTransition",
     "NotCaptured",
+    "NotFound",
     "PendingAction",
     "SessionLeased",
     "SessionState",

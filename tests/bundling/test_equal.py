@@ -126,7 +126,7 @@ def leases(settings: Settings) -> list[Story]:
 def all_that_a_row_has(settings: Settings) -> Story:
     told = Story(settings)
     told.agent("agent", "s", "t1", "go")
-    odd = {"deep": {"a": [1, 1.0, 1e300, -0.0, 2**63, None, True, "é\n\u2028\x00"]}, "n": 12345678901234567890123}
+    odd = {"deep": {"a": [1, 1.0, 1e300, -0.0, 2**63, None, True, "é\n\u2028\x00"]}, "n": 12345678901234567890}
     told.tool("odd", "s", "t1", "odd", change("fact", "\x1f'; drop table", 'v"\n', evidence="both"), attributes=odd)
     told.chat(
         "kept", "s", "t1", self_reported=True, memory_operation="add", memory_items=["sha256:m"], replay_record="sha256:r"
@@ -142,14 +142,6 @@ def all_that_a_row_has(settings: Settings) -> Story:
 def close(told: Any) -> None:
     for each in told if isinstance(told, list) else [told]:
         each.writer.close()
-
-
-@pytest.fixture
-def other(empty_store: Settings, settings: Settings) -> Settings:
-    """Another machine."""
-    elsewhere = beside(settings)
-    shutil.copytree(empty_store.directory, elsewhere.directory)
-    return elsewhere
 
 
 @pytest.mark.parametrize("tell", STORIES.values(), ids=STORIES)
@@ -209,3 +201,22 @@ def test_the_demo_is_the_same_elsewhere(settings: Settings, other: Settings) -> 
     result = carry(settings, other, name)
     assert different(said(settings), said(other)) == {}
     assert result.sessions[0].is_same
+
+
+def test_what_two_machines_did_apart_comes_together_in_either_order(
+    settings: Settings, other: Settings, empty_store: Settings
+) -> None:
+    close(questions(settings))
+    third = beside(settings, "third")
+    shutil.copytree(other.directory, third.directory)
+    carry(settings, other, "s")
+    code = "import turnlog; turnlog.resume('s')\nwith turnlog.turn('{0}'): turnlog.note('{0}', key='who')"
+    for machine in (settings, other):
+        run(sys.executable, "-c", code.format(machine.directory.name), directory=machine.directory)
+    for source in (settings, other):
+        carry(source, third, "s")
+    (arrived,) = carry(settings, other, "s").sessions
+    assert (arrived.is_same, arrived.is_wrong, arrived.others) == (False, False, 3)
+    assert different(said(other), said(third)) == {}
+    with queries.reading(third) as db:
+        assert [fact.value for fact in queries.session_state(db, "s").facts if fact.key == "who"] == ["other"]

@@ -350,6 +350,14 @@ def test_the_only_request_that_waits_is_claimed_though_its_arguments_were_comple
     assert call.lineages.claim("s", "read_file", "", {"path": "a.py", "limit": 100}) is None
 
 
+def test_a_call_that_was_asked_for_again_is_that_of_the_last_answer(call: Calls) -> None:
+    call([user("one")], asks("never ran", path="a.py"), "s")
+    twice = {"role": "assistant", "parts": [*asks("c1", path="a.py")["parts"], *asks("c2", path="a.py")["parts"]]}
+    call([user("one"), says("hm"), user("again")], twice, "s")
+    found = [call.lineages.claim("s", "read_file", "", {"path": "a.py"}) for _ in range(3)]
+    assert [ask.call_id for ask in found if ask] == ["c1", "c2", "never ran"]
+
+
 def items(*hashes: str) -> list[Item]:
     return [Item((place + 1) * STRIDE, digest, "assistant") for place, digest in enumerate(hashes)]
 

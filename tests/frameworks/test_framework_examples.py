@@ -94,6 +94,18 @@ def test_an_approval_in_the_openai_agents_sdk_pauses_and_resumes(tmp_path: Path)
     ]
 
 
+def test_an_openai_agent_whose_memory_is_turnlogs_goes_on_in_another_process(tmp_path: Path) -> None:
+    pytest.importorskip("agents", reason="openai-agents is not installed")
+    said = "Asked so far: A table for two at Lorry, please."
+    for expected in (said, f"{said} And for when?"):
+        done = run(sys.executable, "examples/resume_openai_agents.py", directory=tmp_path)
+        assert (done.stdout, done.stderr) == (f"{expected}\n", "")
+    assert [row for row in commits(tmp_path, "dinner") if row[1] == "decision"] == [
+        (1, "decision", "", "ok"),
+        (2, "decision", "", "ok"),
+    ]
+
+
 def test_a_google_adk_agent_is_recorded_with_its_state(tmp_path: Path) -> None:
     pytest.importorskip("google.adk", reason="google-adk is not installed")
     done = record("google_adk_agent.py", tmp_path)

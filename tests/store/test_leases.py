@@ -126,6 +126,19 @@ def test_who_takes_the_session_back_counts_again_and_the_other_no_more(settings:
     assert db.execute("select value from state").fetchall() == [("a again",)]
 
 
+def test_a_claim_that_is_said_late_lifts_no_later_fence(settings: Settings, ask: Callable[..., Reading]) -> None:
+    a, b = Writer(settings), Writer(settings, after=1)
+    a.agent("a1", "s", "t1", "go")
+    b.claim("s", 2, a)
+    b.fact("b2", "t1", "b")
+    a._count = 5
+    a.claim("s", 1)
+    a.fact("a2", "t1", "lost")
+    db = ask(a, b)
+    assert a.ids["a2"] in fenced(db) and b.ids["b2"] not in fenced(db)
+    assert db.execute("select value from state").fetchall() == [("b",)]
+
+
 def test_a_process_that_is_fenced_twice_is_told_once(settings: Settings, ask: Callable[..., Reading]) -> None:
     a, b, c = Writer(settings), Writer(settings, after=1), Writer(settings, after=2)
     a.agent("a1", "s", "t1", "go")

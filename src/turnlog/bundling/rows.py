@@ -24,7 +24,7 @@ _FRAME_BYTES = 4 * 1024 * 1024
 _MOST_ROW = 48 * 1024 * 1024
 # A bundle may unpack to so many times its size. Ours of long sessions do to 40 times.
 _MOST_GROWTH = 400
-_LEAST_ROOM = 1024 * 1024 * 1024
+_LEAST_ROOM = 256 * 1024 * 1024
 _COMMIT = re.compile(r"[0-9a-f]{16}")
 _LONGEST_ID = 1024
 _TIMES = 2**62

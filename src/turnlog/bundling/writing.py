@@ -16,7 +16,7 @@ from turnlog.queries import Database
 from turnlog.store import schema
 
 _PIECE = 1024 * 1024
-# ZIP's own first day: what is bundled twice is the same bytes.
+# ZIP's own first day: when it was written, only the manifest says.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 

@@ -432,12 +432,16 @@ examples:
   turnlog resume 4f1c --tokens 500     in fewer words, for a model's prompt
   turnlog resume 4f1c --json           the typed state, as turnlog.resume() gives it
 
-It only reads. A program goes on with the session by turnlog.resume(ID).
+It only reads. A program goes on with the session by turnlog.resume(ID), or unchanged: turnlog run --resume ID python app.py
 """,
     )
     command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
     command.add_argument(
-        "--tokens", type=_positive, default=2000, metavar="N", help="at most N tokens, estimated high (default: 2000)"
+        "--tokens",
+        type=_positive,
+        default=2000,
+        metavar="N",
+        help="at most N tokens, estimated high, from 200 on (default: 2000)",
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
 
@@ -538,7 +542,7 @@ def _bundle(commands: Any) -> None:
 examples:
   turnlog bundle -o s.turnlog                              the newest session
   turnlog bundle 4f1c ticket-42 --previous -o two.turnlog  two sessions, and those that they continue
-  turnlog bundle | ssh host turnlog unbundle -
+  turnlog bundle -o - | ssh host turnlog unbundle -
 
 The file is a ZIP of Parquet files: spans with what is unfinished, entries, contexts, captured content. What goes into it is
 what the store holds, without the secrets that were never written there.

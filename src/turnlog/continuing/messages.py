@@ -23,7 +23,8 @@ CAPTURE_FULL = "Only what is recorded with TURNLOG_CAPTURE=full can be gone on f
 _UNKNOWN = {
     "interrupted": "interrupted: the process died while this call ran; it may or may not have taken effect",
     "in_flight": "in flight: this call had not returned yet",
-    "queued": "not run: the process ended before this call began",
+    # A tool of a program that does not record its tools may have run all the same.
+    "queued": "unknown: nothing is recorded of this call; it may or may not have taken effect",
 }
 
 

@@ -141,9 +141,12 @@ class Lineages:
                 asks = [ask for ask in asks if not ask.claimed] or asks
                 asks = self._alike(asks, arguments) or asks if len(asks) > 1 else asks
             else:
-                asks = [ask for lineage in lineages for ask in lineage.asks.values() if ask.tool == tool and not ask.claimed]
+                heard = [ask for lineage in lineages for ask in reversed(lineage.asks.values())]
+                asks = [ask for ask in heard if ask.tool == tool and not ask.claimed]
                 # A function with defaults or converted arguments is still the one call that waits for it.
                 asks = self._alike(asks, arguments) or (asks if session and len(asks) == 1 else [])
+                # What nobody ran waits for ever, though the model asks again: the last answer's calls, the first of them first.
+                asks = [ask for ask in reversed(asks) if ask.decision == asks[0].decision]
             if not asks:
                 return None
             asks[0].claimed = True

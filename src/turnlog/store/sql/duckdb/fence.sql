@@ -19,11 +19,16 @@ with fences as (
             select
                 session_key,
                 ts_ns,
+                epoch,
                 unnest(fences) as fenced
             from raw.leases
         ) as f
-        left join raw.leases as c on c.session_key = f.session_key and c.holder = f.fenced and c.ts_ns > f.ts_ns
-        group by f.session_key, f.ts_ns, f.fenced
+        -- By epoch: of two that claim at once, the earlier may be the later to say so. Who fences itself names none.
+        left join raw.leases as c
+            on c.session_key = f.session_key
+            and c.holder = f.fenced
+            and ((f.epoch > 0 and c.epoch > f.epoch) or (f.epoch = 0 and c.ts_ns > f.ts_ns))
+        group by f.session_key, f.ts_ns, f.epoch, f.fenced
     ) as l
     join raw.processes as p on p.process_id = l.fenced
     group by l.session_key, p.process_key, l.until_ns

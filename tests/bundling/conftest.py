@@ -1,0 +1,18 @@
+"""Another machine to go to."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from bundling.stores import beside
+from turnlog.settings import Settings
+
+
+@pytest.fixture
+def other(empty_store: Settings, settings: Settings) -> Settings:
+    """Another machine."""
+    elsewhere = beside(settings)
+    shutil.copytree(empty_store.directory, elsewhere.directory)
+    return elsewhere
