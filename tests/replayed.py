@@ -19,14 +19,17 @@ CLI = (sys.executable, "-m", "turnlog")
 # Where and when it ran, the names that only one run has, and what is said of replays themselves.
 _OWN = (
     *("session_id", "committed_at", "started_ns", "ended_ns", "duration_ms", "trace_id", "parent_id", "lineage"),
-    *("replay_record", "replay_of", "checkpoint_id", "checkpoint_parent"),
+    *("replay_of", "checkpoint_id", "checkpoint_parent"),
 )
 _ORDER = ("turn", "sequence", "kind", "tool", "input_hash", "context_hash", "checkpoint_source", "delta")
+# Below every library, compiled ones too. Said, lest a program that expects the network to fail goes on in silence.
 _FORBID = """
-import socket as _socket
-def _refuse(*args):
-    raise AssertionError(f"a connection was opened: {args[1:]}")
-_socket.socket.connect = _socket.socket.connect_ex = _refuse
+import sys as _sys
+def _refuse(event, args):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        _sys.stderr.write(f"{event}{args[1:]}\\n")
+        raise AssertionError(event)
+_sys.addaudithook(_refuse)
 """
 
 Script = Sequence[Reply | str] | Callable[[dict[str, Any]], Reply | str]
@@ -39,18 +42,16 @@ class Stage:
         self.folder = folder
         self.settings = Settings(directory=folder / "turnlog")
         self.program = program
-        self.requests = 0
+        self.work = folder / "work"
         self._urls: tuple[str, ...] = ()
-        (folder / "work").mkdir()
+        self.work.mkdir()
 
     def record(self, script: Script, *options: str, code: int = 0, session: str = "s") -> str:
         """What the program printed."""
         with ScriptedModel(script) as model:
             self._urls = model.base_url, model.url
             named = ("--session", session) if session else ()
-            done = self._run("--capture", "full", *named, *options, code=code)
-            self.requests = len(model.requests)
-        return done.stdout
+            return self._run("--capture", "full", *named, *options, code=code).stdout
 
     def replay(self, *options: str, code: int = 0, session: str = "s") -> subprocess.CompletedProcess[str]:
         self.program = _FORBID + self.program.removeprefix(_FORBID)
@@ -68,7 +69,15 @@ class Stage:
         path = self.folder / "app.py"
         path.write_text(self.program)
         command = (*CLI, "run", *options, sys.executable, path, *self._urls)
-        return run(*command, directory=self.settings.directory, cwd=self.folder / "work", code=code)
+        return run(*command, directory=self.settings.directory, cwd=self.work, code=code)
+
+    def take_effects(self) -> dict[str, str]:
+        """What the program wrote, which is gone then."""
+        found = {}
+        for path in sorted(self.work.iterdir()):
+            found[path.name] = path.read_text()
+            path.unlink()
+        return found
 
     def sessions(self) -> list[str]:
         """Oldest first."""

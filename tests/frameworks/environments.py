@@ -93,6 +93,7 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     tests = [ROOT / "tests" / "instrument" / f"test_{name.replace('-', '_')}.py" for name in group]
+    tests += [ROOT / "tests" / "replay" / test.name for test in tests]
     tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in GENERAL]
     if not oldest:
         # What a framework's own spans say changes from version to version; ours does not.

@@ -62,13 +62,10 @@ def test_an_agent_is_replayed_whole(tmp_path: Path, streaming: str) -> None:
     )
     stage = Stage(tmp_path, program)
     printed = stage.record(SCRIPT, session="")
-    written = sorted(path.name for path in (tmp_path / "work").iterdir())
-    assert written == ["a.txt", "b.txt"]
-    for name in written:
-        (tmp_path / "work" / name).unlink()
+    assert stage.take_effects() == {"a.txt": "A", "b.txt": "B"}
     done = stage.replay(session="ticket-7")
     assert (done.stdout, done.stderr) == (printed, "")
-    assert list((tmp_path / "work").iterdir()) == []
+    assert stage.take_effects() == {}
     stage.assert_exact("ticket-7", at_once=True)
 
 
