@@ -1,7 +1,7 @@
 """An agent whose tool sends mail. Record it, then run it again without a model and without a mail:
 
-    turnlog run --capture full --session mail python examples/replayed.py
-    turnlog run --replay mail python examples/replayed.py
+turnlog run --capture full --session mail python examples/replayed.py
+turnlog run --replay mail python examples/replayed.py
 """
 
 import json

@@ -22,14 +22,14 @@ _OWN = (
     *("replay_of", "checkpoint_id", "checkpoint_parent"),
 )
 _ORDER = ("turn", "sequence", "kind", "tool", "input_hash", "context_hash", "checkpoint_source", "delta")
-# Below every library, compiled ones too. Said, lest a program that expects the network to fail goes on in silence.
+# Before the program's first line and below every library. Said, lest a program that expects the network to fail goes on.
 _FORBID = """
-import sys as _sys
-def _refuse(event, args):
+import sys
+def refuse(event, args):
     if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
-        _sys.stderr.write(f"{event}{args[1:]}\\n")
+        sys.stderr.write(f"{event} {args[1:]}\\n")
         raise AssertionError(event)
-_sys.addaudithook(_refuse)
+sys.addaudithook(refuse)
 """
 
 Script = Sequence[Reply | str] | Callable[[dict[str, Any]], Reply | str]
@@ -45,6 +45,8 @@ class Stage:
         self.work = folder / "work"
         self._urls: tuple[str, ...] = ()
         self.work.mkdir()
+        (folder / "offline").mkdir()
+        (folder / "offline" / "sitecustomize.py").write_text(_FORBID)
 
     def record(self, script: Script, *options: str, code: int = 0, session: str = "s") -> str:
         """What the program printed."""
@@ -54,22 +56,20 @@ class Stage:
             return self._run("--capture", "full", *named, *options, code=code).stdout
 
     def replay(self, *options: str, code: int = 0, session: str = "s") -> subprocess.CompletedProcess[str]:
-        self.program = _FORBID + self.program.removeprefix(_FORBID)
-        return self._run("--replay", session, *options, code=code)
+        return self._run("--replay", session, *options, code=code, PYTHONPATH=str(self.folder / "offline"))
 
     def replay_live(self, script: Script, *options: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], int]:
         """A replay that may ask the model, and how often it did."""
-        self.program = self.program.removeprefix(_FORBID)
         with ScriptedModel(script) as model:
             self._urls = model.base_url, model.url
             done = self._run("--replay", "s", *options, code=code)
             return done, len(model.requests)
 
-    def _run(self, *options: str, code: int) -> subprocess.CompletedProcess[str]:
+    def _run(self, *options: str, code: int, **environment: str) -> subprocess.CompletedProcess[str]:
         path = self.folder / "app.py"
         path.write_text(self.program)
         command = (*CLI, "run", *options, sys.executable, path, *self._urls)
-        return run(*command, directory=self.settings.directory, cwd=self.work, code=code)
+        return run(*command, directory=self.settings.directory, cwd=self.work, code=code, **environment)
 
     def take_effects(self) -> dict[str, str]:
         """What the program wrote, which is gone then."""

@@ -157,6 +157,13 @@ def test_a_replay_prints_and_commits_the_same(tmp_path: Path, program: str, scri
     stage.assert_exact()
 
 
+def test_what_these_tests_forbid_is_noticed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, OPENAI_BREAK.replace("client = ", "import urllib.request\nclient = "))
+    stage.record([WORDS])
+    stage.program += "urllib.request.urlopen(sys.argv[1])"
+    assert "\nAssertionError: socket." in stage.replay(code=1).stderr
+
+
 def test_a_loop_by_hand_with_its_tools_is_replayed(tmp_path: Path) -> None:
     stage = Stage(tmp_path, OPENAI_TOOLS)
     printed = stage.record([Reply(tool_calls=[ToolCall("write", {"path": "a.txt", "text": "A"})]), "It is there."])

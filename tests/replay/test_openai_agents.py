@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK replayed: runs, streams, parallel, failing, refused and slow tools, handoffs, agents as tools, approvals."""
+"""The OpenAI Agents SDK replayed: runs, streams, tools that fail, are slow or refused, handoffs, agents as tools, approvals."""
 
 from __future__ import annotations
 

@@ -85,8 +85,10 @@ class Patterns(NamedTuple):
 
 def patterns(db: Database, limit: int = 10) -> Patterns:
     most = [limit]
+    counted = "select count(*) from sessions where session_id not in (select session_id from replays)"
+    ((sessions,),) = db.execute(counted).fetchall()
     return Patterns(
-        int(db.execute("select count(*) from sessions where session_id not in (select session_id from replays)").fetchall()[0][0]),
+        int(sessions),
         rows(db, ToolSequence, "from tool_sequences where times > 1 order by times desc, length desc, tools limit ?", most),
         rows(db, ToolFailure, "from tool_failures order by failures desc, last_at desc, tool, input_hash limit ?", most),
         rows(
