@@ -19,8 +19,9 @@ CLI = (sys.executable, "-m", "turnlog")
 # Where and when it ran, the names that only one run has, and what is said of replays themselves.
 _OWN = (
     *("session_id", "committed_at", "started_ns", "ended_ns", "duration_ms", "trace_id", "parent_id", "lineage"),
-    *("replay_of", "checkpoint_id", "checkpoint_parent"),
+    "replay_of",
 )
+_NAMES = ("commit_id", "span_id", "checkpoint_id")
 _ORDER = ("turn", "sequence", "kind", "tool", "input_hash", "context_hash", "checkpoint_source", "delta")
 # Before the program's first line and below every library. Said, lest a program that expects the network to fail goes on.
 _FORBID = """
@@ -94,7 +95,7 @@ class Stage:
         if at_once:
             rows = [row | {"sequence": 0} for row in rows]
         rows.sort(key=lambda row: [row[name] for name in _ORDER])
-        ids = {id: f"#{number}" for number, row in enumerate(rows) for id in (row["commit_id"], row["span_id"])}
+        ids = {row[name]: f"#{number}" for number, row in enumerate(rows) for name in _NAMES if row[name]}
         pattern = re.compile("|".join(map(re.escape, ids)) or "$^")
         return [
             {name: pattern.sub(lambda id: ids[id[0]], text) if isinstance(text, str) else text for name, text in row.items()}
@@ -113,4 +114,4 @@ class Stage:
             for name in row
             if row[name] != other[name]
         ]
-        assert differences == []
+        assert not differences, differences

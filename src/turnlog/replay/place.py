@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from types import FrameType, TracebackType
 
 from turnlog.errors import ReplayDiverged
 
-_OTHERS = ("<frozen ", str(Path(__file__).parent.parent), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+_FOLDERS = (str(Path(__file__).parent.parent), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+_OTHERS = ("<frozen ", *(f"{folder}{os.sep}" for folder in _FOLDERS))
 
 
 def asked_at() -> str:
