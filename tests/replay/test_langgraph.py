@@ -23,7 +23,7 @@ def write(path: str, text: str) -> str:
     if not Path(path).parent.is_dir():
         return "no such folder"
     Path(path).write_text(text)
-    print("wrote", path, file=sys.stderr)
+    sys.stderr.write(f"wrote {path}\\n")
     return f"wrote {path}"
 
 agent = create_agent(
