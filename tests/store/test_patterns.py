@@ -112,6 +112,12 @@ def test_decision_reversals(story: Asked) -> None:
     ]
 
 
+def test_replays(story: Asked) -> None:
+    runs(story, "s", "t1", "read")
+    runs(story, "s~replay-1", "t2", "read", "test", replay_of="s")
+    assert story.ask("select session_id, replay_of from replays") == [("s~replay-1", "s")]
+
+
 def test_replays_are_not_counted(story: Asked, empty_store: Settings) -> None:
     for session in ("s", "s~replay-1"):
         of = {"replay_of": "s"} if session != "s" else {}
