@@ -19,14 +19,18 @@ CLI = (sys.executable, "-m", "turnlog")
 # Where and when it ran, the names that only one run has, and what is said of replays themselves.
 _OWN = (
     *("session_id", "committed_at", "started_ns", "ended_ns", "duration_ms", "trace_id", "parent_id", "lineage"),
-    *("replay_record", "replay_of", "checkpoint_id", "checkpoint_parent"),
+    "replay_of",
 )
+_NAMES = ("commit_id", "span_id", "checkpoint_id")
 _ORDER = ("turn", "sequence", "kind", "tool", "input_hash", "context_hash", "checkpoint_source", "delta")
+# Before the program's first line and below every library. Said, lest a program that expects the network to fail goes on.
 _FORBID = """
-import socket as _socket
-def _refuse(*args):
-    raise AssertionError(f"a connection was opened: {args[1:]}")
-_socket.socket.connect = _socket.socket.connect_ex = _refuse
+import sys
+def refuse(event, args):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname"):
+        sys.stderr.write(f"{event} {args[1:]}\\n")
+        raise AssertionError(event)
+sys.addaudithook(refuse)
 """
 
 Script = Sequence[Reply | str] | Callable[[dict[str, Any]], Reply | str]
@@ -39,36 +43,42 @@ class Stage:
         self.folder = folder
         self.settings = Settings(directory=folder / "turnlog")
         self.program = program
-        self.requests = 0
+        self.work = folder / "work"
         self._urls: tuple[str, ...] = ()
-        (folder / "work").mkdir()
+        self.work.mkdir()
+        (folder / "offline").mkdir()
+        (folder / "offline" / "sitecustomize.py").write_text(_FORBID)
 
     def record(self, script: Script, *options: str, code: int = 0, session: str = "s") -> str:
         """What the program printed."""
         with ScriptedModel(script) as model:
             self._urls = model.base_url, model.url
             named = ("--session", session) if session else ()
-            done = self._run("--capture", "full", *named, *options, code=code)
-            self.requests = len(model.requests)
-        return done.stdout
+            return self._run("--capture", "full", *named, *options, code=code).stdout
 
     def replay(self, *options: str, code: int = 0, session: str = "s") -> subprocess.CompletedProcess[str]:
-        self.program = _FORBID + self.program.removeprefix(_FORBID)
-        return self._run("--replay", session, *options, code=code)
+        return self._run("--replay", session, *options, code=code, PYTHONPATH=str(self.folder / "offline"))
 
     def replay_live(self, script: Script, *options: str, code: int = 0) -> tuple[subprocess.CompletedProcess[str], int]:
         """A replay that may ask the model, and how often it did."""
-        self.program = self.program.removeprefix(_FORBID)
         with ScriptedModel(script) as model:
             self._urls = model.base_url, model.url
             done = self._run("--replay", "s", *options, code=code)
             return done, len(model.requests)
 
-    def _run(self, *options: str, code: int) -> subprocess.CompletedProcess[str]:
+    def _run(self, *options: str, code: int, **environment: str) -> subprocess.CompletedProcess[str]:
         path = self.folder / "app.py"
         path.write_text(self.program)
         command = (*CLI, "run", *options, sys.executable, path, *self._urls)
-        return run(*command, directory=self.settings.directory, cwd=self.folder / "work", code=code)
+        return run(*command, directory=self.settings.directory, cwd=self.work, code=code, **environment)
+
+    def take_effects(self) -> dict[str, str]:
+        """What the program wrote, which is gone then."""
+        found = {}
+        for path in sorted(self.work.iterdir()):
+            found[path.name] = path.read_text()
+            path.unlink()
+        return found
 
     def sessions(self) -> list[str]:
         """Oldest first."""
@@ -85,7 +95,7 @@ class Stage:
         if at_once:
             rows = [row | {"sequence": 0} for row in rows]
         rows.sort(key=lambda row: [row[name] for name in _ORDER])
-        ids = {id: f"#{number}" for number, row in enumerate(rows) for id in (row["commit_id"], row["span_id"])}
+        ids = {row[name]: f"#{number}" for number, row in enumerate(rows) for name in _NAMES if row[name]}
         pattern = re.compile("|".join(map(re.escape, ids)) or "$^")
         return [
             {name: pattern.sub(lambda id: ids[id[0]], text) if isinstance(text, str) else text for name, text in row.items()}
@@ -104,4 +114,4 @@ class Stage:
             for name in row
             if row[name] != other[name]
         ]
-        assert differences == []
+        assert not differences, differences

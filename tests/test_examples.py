@@ -86,3 +86,15 @@ def test_a_loop_that_died_in_a_tool_call_finishes_when_it_is_run_again(tmp_path:
         (2, "tool", "publish", "ok"),
         (2, "decision", "", "ok"),
     ]
+
+
+def test_a_recorded_program_is_replayed_without_a_model_and_without_its_mail(tmp_path: Path) -> None:
+    record, replay = ("--capture", "full", "--session", "mail"), ("--replay", "mail")
+    recorded, replayed = (
+        run(sys.executable, "-m", "turnlog", "run", *how, sys.executable, "examples/replayed.py", directory=tmp_path)
+        for how in (record, replay)
+    )
+    mail = "a mail to ada@example.org leaves the house\n"
+    assert (recorded.stdout, recorded.stderr) == ("Ada knows, since 12:04.\n", f"{mail}the model was asked 2 times\n")
+    assert (replayed.stdout, replayed.stderr) == (recorded.stdout, "the model was asked 0 times\n")
+    assert commits(tmp_path) == commits(tmp_path, "mail")

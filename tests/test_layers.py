@@ -31,9 +31,9 @@ LAYERS = (
     ("telling",),
     ("brief", "resume_brief"),
     ("instrument",),
-    ("replay",),
     ("importing", "exporting", "bundling", "receiver"),
     ("manual", "lifecycle"),
+    ("replay",),
     ("runtime", "exporter"),
     ("resuming", "continuing"),
     ("mcp_server",),
@@ -96,7 +96,7 @@ HEAVY = {
     "duckdb": {"store", "queries", "bundling", "mcp_server", "cli"},
     "opentelemetry": TRACING - {"derive"}
     | {"journal.record", "span_attributes", "otlp", "mcp_server.caller", "mcp_server.reporting"},
-    "wrapt": {"instrument", "manual"},
+    "wrapt": {"instrument", "manual", "replay"},
 }
 
 

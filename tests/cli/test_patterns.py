@@ -33,7 +33,7 @@ def test_a_loop_shows_in_state_while_it_goes_on(recording: Recording, turnlog: T
     with recording.agent("look", conversation="stuck"):
         for _ in range(3):
             recording.tool("grep", {"for": "x"}, "nothing found")
-    lines = plain(turnlog("state").out)
+        lines = plain(turnlog("state").out)
     assert lines[lines.index("going in circles") + 1] == '  ID  3 times  grep  goes on  turn 1  {"for":"x"} -> ok nothing found'
     assert json.loads(turnlog("patterns", "--json").out)["loops"][0]["times"] == 3
 

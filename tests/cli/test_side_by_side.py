@@ -218,7 +218,7 @@ def test_what_an_agent_records_is_compared_past_the_ids_of_its_calls(recording: 
     parted = [[line for line in plain(turnlog("diff", turn, "--retry").out) if "divergence" in line] for turn in ("3", "4")]
     assert parted == [
         ["  no divergence: both did the same"],
-        ["  first divergence: tool result - the same call came back differently"],
+        ["  first divergence: tool result - the same call came back differently: 3 passed -> 2 passed"],
     ]
     once = "turnlog: turn 1 of session demo was run once only. Turns with retries: 2 (again in 3, 4).\n"
     assert turnlog("diff", "1", "--retry").err == once

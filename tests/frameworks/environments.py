@@ -92,7 +92,7 @@ def run_tests(folder: Path, group: tuple[str, ...], oldest: bool) -> tuple[str, 
     constraints.write_text("".join(f"{pin}\n" for pin in lower_bounds(requirements(group))) if oldest else "")
     beside = [requirement for name in group for requirement in BESIDE.get(name, ())]
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
-    places = ("instrument", "continuing")
+    places = ("instrument", "continuing", "replay")
     tests = [ROOT / "tests" / place / f"test_{name.replace('-', '_')}.py" for place in places for name in group]
     tests += [ROOT / "tests" / "frameworks" / f"test_{name}.py" for name in GENERAL]
     if not oldest:

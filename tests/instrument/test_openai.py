@@ -210,6 +210,16 @@ def test_structured_output_that_cannot_be_parsed_raises_as_before(
     assert instrumented.names == ["chat m"]
 
 
+def test_structured_responses_are_read_without_a_warning(instrumented: Recorder, model: Any, client: openai.OpenAI) -> None:
+    class Sum(BaseModel):
+        total: int
+
+    model.script[:] = ['{"total": 3}']
+    parsed = client.responses.parse(model="m", input="x", text_format=Sum)
+    assert parsed.output_parsed == Sum(total=3)
+    assert answer(instrumented.spans[0])["parts"] == [{"type": "text", "content": '{"total": 3}'}]
+
+
 def test_breaking_out_of_a_stream_ends_the_span_and_keeps_what_was_read(
     instrumented: Recorder, model: Any, client: openai.OpenAI
 ) -> None:

@@ -37,11 +37,13 @@ for piece in OpenAI(base_url=sys.argv[1], api_key="none").chat.completions.creat
 """
 
 
-def report_of(stage: Stage, code: int = 1) -> str:
-    """What was said on stderr, without the traceback that Python prints of what nobody caught."""
-    done = stage.replay(code=code)
+def report_of(stage: Stage) -> str:
+    """What was said on stderr but for its last line, which says where in the program it was asked."""
+    done = stage.replay(code=1)
     assert "not for programs" not in done.stdout
-    return done.stderr.partition("Traceback")[0].strip()
+    said, _, place = done.stderr.strip().rpartition("\nasked at ")
+    assert place.startswith(f"{stage.folder / 'app.py'}:")
+    return said
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_one_call_more_than_was_recorded(chat: Stage) -> None:
 
 def test_calls_that_nobody_asks_for_are_reported_in_the_end(chat: Stage) -> None:
     chat.program = CHAT.replace(', "how are you")', ",)")
-    assert report_of(chat, code=0).splitlines() == [
+    assert chat.replay().stderr.splitlines() == [
         "turnlog: the program ended, and 1 recorded call of s was never asked for:",
         '  turn 2: the model call "how are you"',
     ]
@@ -143,6 +145,7 @@ def test_a_secret_in_a_streamed_answer_is_not_kept_and_the_call_refused(tmp_path
         (("--replay", "t"), 1, "there is no session 't'"),
         (("--replay", "s", "--from-turn", "9"), 1, "has turns 1 to 2"),
         (("--from-turn", "2"), 2, "go with --replay"),
+        (("--replay", "s", "--resume", "s"), 2, "a replay is a session of its own"),
         (("--replay", "s", "--tools", "live", "--model", "live"), 2, "not allowed with"),
     ],
 )

@@ -112,6 +112,31 @@ def test_decision_reversals(story: Asked) -> None:
     ]
 
 
+def test_replays(story: Asked) -> None:
+    runs(story, "s", "t1", "read")
+    runs(story, "s~replay-1", "t2", "read", "test", replay_of="s")
+    assert story.ask("select session_id, replay_of from replays") == [("s~replay-1", "s")]
+
+
+def test_replays_are_not_counted(story: Asked, empty_store: Settings) -> None:
+    for session in ("s", "s~replay-1"):
+        of = {"replay_of": "s"} if session != "s" else {}
+        runs(story, session, f"{session} 1", "read", "test", "test", "test", **FAILS, **of)
+        for choice in ("a dict", "a Counter"):
+            decided = {"commit_kind": "decision", "decision_about": "how", "choice": choice}
+            story.span(f"{session} {choice}", session, f"{session} 1", **decided, **of)
+    load(empty_store, patience=1)
+    with queries.reading(empty_store) as db:
+        found = queries.patterns(db)
+        assert [loop.times for loop in queries.loops(db, "s~replay-1")] == [3]
+    assert found.sessions == 1
+    assert [(row.tools, row.times) for row in found.sequences] == [("test > test", 2)]
+    assert [(row.tool, row.calls) for row in found.failures] == [("test", 3), ("read", 1)]
+    assert [row.session_id for row in found.loops] == ["s"]
+    assert [row.turns for row in found.costs] == [1]
+    assert [row.session_id for row in found.reversals] == ["s"]
+
+
 def in_session(story: Asked, session: str, **steps: Any) -> None:
     story.session = session
     story.run(f"{session}1", prefix="", text="plan")

@@ -15,12 +15,11 @@ from turnlog.queries import DecisionReversal, Loop, OutcomeCost, ToolFailure, To
 def patterns(options: argparse.Namespace) -> int:
     with asking() as db:
         found = queries.patterns(db, options.limit)
-        sessions = queries.totals(db).sessions
     out = screen()
     if options.json:
         out.json(record(found))
         return 0
-    out.line(Styled(f"over {count(sessions, 'session')}", "dim") if sessions else queries.NOTHING_YET)
+    out.line(Styled(f"over {count(found.sessions, 'session')}", "dim") if found.sessions else queries.NOTHING_YET)
     show_loops(out, found.loops, "the same call with the same result", named=True)
     _table(
         out,

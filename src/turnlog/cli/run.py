@@ -34,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
         )
         return _USAGE
     environment = _environment(options)
+    if options.replay and options.resume:
+        options.refuse("a replay is a session of its own: --replay and --resume do not go together")
     if options.replay:
         environment |= replay_environment(options)
     elif options.from_turn or options.tools or options.model:

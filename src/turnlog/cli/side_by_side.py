@@ -17,6 +17,7 @@ _ALL_COMMITS = 2**31
 _GUTTER = 9
 # Of two sessions, so many steps before and after the one at which they part.
 _AROUND = 8
+_RESULT = 40
 _CAUSES = {
     "one ended": "only one of them has this turn",
     "input": "the turns were asked different things",
@@ -148,7 +149,7 @@ def _show_steps(
         style = "bold" if parts_here else "dim" if mark == "=" else ""
         _line(out, f"{mark} {label:>5}", left, right, width, style)
         if divergence is not None and parts_here:
-            why = _why(divergence, step)
+            why = _why(divergence, step) + _results(divergence, commits)
             out.line(" " * _GUTTER, Styled(f"first divergence: {divergence.cause}", "red bold"), f" - {why}")
     if after:
         out.line(" " * _GUTTER, Styled(after, "dim"))
@@ -184,6 +185,16 @@ def _why(divergence: Divergence | SessionDivergence, step: Step) -> str:
         if before != after:
             return f"{before or '(none)'} -> {after or '(none)'}"
     return "another model or provider answered"
+
+
+def _results(divergence: Divergence | SessionDivergence, commits: dict[str, Commit]) -> str:
+    """What came back on either side, which the columns may have no room for."""
+    before, after = (commits.get(id) for id in (divergence.commit_a, divergence.commit_b))
+    if divergence.cause != "tool result" or before is None or after is None:
+        return ""
+    if {before.outcome, after.outcome} != {"ok"} or not (before.output_summary or after.output_summary):
+        return ""
+    return inert(f": {cut(before.output_summary, _RESULT)} -> {cut(after.output_summary, _RESULT)}")
 
 
 def _tokens(side: TurnAttempt | Session) -> str:

@@ -11,7 +11,7 @@ from turnlog import semconv
 from turnlog.content import as_text
 from turnlog.instrument.calls import Call, Facts, Start
 from turnlog.instrument.openai_messages import item_message, items_facts
-from turnlog.operation import Messages
+from turnlog.operation import UNRUN, Messages
 from turnlog.semconv import GenAiOperation
 
 _REQUEST: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -154,7 +154,9 @@ def action_facts(call: Call, item: Any) -> Facts:
 
 def handoff_start(call: Call) -> Start:
     asked = call.kwargs["run_handoffs"][0].tool_call
-    return tool_start(asked.name, asked.call_id, asked.arguments)
+    start = tool_start(asked.name, asked.call_id, asked.arguments)
+    start.content[semconv.REPLAY_RECORD] = UNRUN
+    return start
 
 
 def handoff_facts(call: Call, result: Any) -> Facts:

@@ -32,9 +32,15 @@ def chat_message(raw: Any) -> Mapping[str, Any]:
     return {"role": role, "parts": parts}
 
 
+def _plain(item: Any) -> Mapping[str, Any]:
+    # What `parse` has put into an item is not what its class says, of which older SDKs warn.
+    found: Mapping[str, Any] = item if isinstance(item, Mapping) else item.model_dump(exclude_none=True, warnings=False)
+    return found
+
+
 def item_message(raw: Any) -> Mapping[str, Any]:
     """An input item of the responses API: a message, a tool call or its output, or one of the many others."""
-    raw = raw if isinstance(raw, Mapping) else raw.model_dump(exclude_none=True)
+    raw = _plain(raw)
     kind = raw.get("type", "message")
     if kind.endswith("_call_output"):
         return _tool_result(raw.get("call_id"), raw.get("output"))
@@ -75,8 +81,7 @@ def response_facts(response: Any) -> Facts:
 
 
 def _output_parts(items: Any) -> list[Part]:
-    plain = (item if isinstance(item, Mapping) else item.model_dump(exclude_none=True) for item in items)
-    return [part for item in plain for part in _item_parts(item)]
+    return [part for item in items for part in _item_parts(_plain(item))]
 
 
 class ChatStream:
@@ -145,7 +150,7 @@ class ResponseStream:
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 self._reasoning.append(event.delta)
             case "response.output_item.done":
-                self._parts += _item_parts(event.item.model_dump(exclude_none=True))
+                self._parts += _item_parts(_plain(event.item))
                 self._text.clear()
                 self._reasoning.clear()
             case "response.completed" | "response.incomplete" | "response.failed":

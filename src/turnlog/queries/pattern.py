@@ -73,8 +73,9 @@ class DecisionReversal(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """Over all sessions; of each kind the most telling first."""
+    """Over all sessions but replays, which repeat what is counted already; of each kind the most telling first."""
 
+    sessions: int
     sequences: list[ToolSequence]
     failures: list[ToolFailure]
     loops: list[Loop]
@@ -84,12 +85,35 @@ class Patterns(NamedTuple):
 
 def patterns(db: Database, limit: int = 10) -> Patterns:
     most = [limit]
+    counted = "select count(*) from sessions where session_id not in (select session_id from replays)"
+    ((sessions,),) = db.execute(counted).fetchall()
     return Patterns(
+        int(sessions),
         rows(db, ToolSequence, "from tool_sequences where times > 1 order by times desc, length desc, tools limit ?", most),
         rows(db, ToolFailure, "from tool_failures order by failures desc, last_at desc, tool, input_hash limit ?", most),
-        rows(db, Loop, "from loops order by is_going_on desc, times desc, last_ns desc, commit_id limit ?", most),
+        rows(
+            db,
+            Loop,
+            """
+            from loops
+            where session_id not in (select session_id from replays)
+            order by is_going_on desc, times desc, last_ns desc, commit_id
+            limit ?
+            """,
+            most,
+        ),
         rows(db, OutcomeCost, "from outcome_costs order by turns desc, outcome"),
-        rows(db, DecisionReversal, "from decision_reversals order by decided_ns desc, commit_after limit ?", most),
+        rows(
+            db,
+            DecisionReversal,
+            """
+            from decision_reversals
+            where session_id not in (select session_id from replays)
+            order by decided_ns desc, commit_after
+            limit ?
+            """,
+            most,
+        ),
     )
 
 

@@ -49,8 +49,10 @@ class RecordedCall(NamedTuple):
 
     @property
     def title(self) -> str:
-        """`the model call "fix the tests"`, `the call of write_file "{…}"`."""
+        """`the model call "fix the tests"`, `the model call that answered "done"`, `the call of write_file "{…}"`."""
         name = "the model call" if self.call_kind == MODEL else f"the call of {self.tool or 'a tool'}"
+        if self.call_kind == MODEL and not self.input_summary and self.output_summary:
+            return f'{name} that answered "{self.output_summary[:_TITLE]}"'
         return f'{name} "{self.input_summary[:_TITLE]}"' if self.input_summary else name
 
     @property

@@ -23,6 +23,7 @@ from turnlog.content import ContentPolicy
 from turnlog.errors import ReplayDiverged
 from turnlog.operation import Operation, stamp_of
 from turnlog.queries.replaying import MODEL, TOOL, RecordedCall
+from turnlog.replay.place import asked_at
 from turnlog.replay.tape import Tape
 from turnlog.semconv import GenAiOperation
 from turnlog.settings import Capture
@@ -83,6 +84,8 @@ class Replay:
         with self._lock:
             if not self.diverged:
                 self.diverged = self._words.report(call, operation, kind_of(operation), why)
+                if place := asked_at():
+                    self.diverged += f"\nasked at {place}"
                 sys.stderr.write(f"\n{self.diverged}\n")
         raise ReplayDiverged(_first_line(self.diverged))
 

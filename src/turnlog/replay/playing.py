@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
+from collections.abc import Callable
 
 from turnlog import queries
 from turnlog.content import ContentPolicy
@@ -12,6 +13,7 @@ from turnlog.instrument.core import Instrumentation
 from turnlog.queries.replaying import MODEL, TOOL, recorded_calls
 from turnlog.replay import boundary
 from turnlog.replay.boundary import Replay
+from turnlog.replay.place import hide_traceback
 from turnlog.replay.tape import Tape
 from turnlog.replay.tool_frameworks import TOOLS
 from turnlog.replay.wire import HTTPX
@@ -20,6 +22,7 @@ from turnlog.settings import Settings
 
 _MOST_LISTED = 10
 _parts: list[Instrumentation] = []
+_undo: list[Callable[[], None]] = []
 
 
 def start(settings: Settings, policy: ContentPolicy) -> None:
@@ -33,12 +36,15 @@ def start(settings: Settings, policy: ContentPolicy) -> None:
         part.apply()
     if replay is not None:
         atexit.register(_report_rest, replay)
+        _undo.append(hide_traceback())
 
 
 def stop() -> None:
     """Take the boundaries out."""
     while _parts:
         _parts.pop().undo()
+    while _undo:
+        _undo.pop()()
     boundary.end()
     atexit.unregister(_report_rest)
 

@@ -1,4 +1,4 @@
--- one row: a tool call, with the tools that were called before it in its turn
+-- one row: a tool call that is no replay of one, with the tools that were called before it in its turn
 -- view: consecutive_calls
 select
     s.session_id as session_id,
@@ -11,3 +11,4 @@ select
     s.ended_at as ended_at
 from span_rows as s
 where s.commit_kind = 'tool'
+  and s.replay_of = ''

@@ -1,4 +1,4 @@
--- one row: two or three tools that were called one after the other, over all sessions
+-- one row: two or three tools that were called one after the other, over all sessions but replays
 -- view: tool_sequences
 select
     g.length as length,

@@ -1,4 +1,4 @@
--- one row: an input with which a tool failed, over all sessions, beside how often the same call was made
+-- one row: an input with which a tool failed, over all sessions but replays, beside how often the same call was made
 -- view: tool_failures
 select
     c.tool as tool,
@@ -41,6 +41,7 @@ from (
         from commits as m
         where m.kind = 'tool'
           and m.outcome <> 'in_flight'
+          and m.replay_of = ''
     ) as f
 ) as c
 group by c.tool, c.input_hash

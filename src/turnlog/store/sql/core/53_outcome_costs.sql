@@ -1,4 +1,4 @@
--- one row: how turns ended, over all sessions, and what they cost
+-- one row: how turns ended, over all sessions but replays, and what they cost
 -- view: outcome_costs
 select
     a.outcome as outcome,
@@ -10,4 +10,5 @@ select
     avg(a.duration_ms) as mean_ms,
     cast(sum(case when a.attempt > 1 then 1 else 0 end) as bigint) as retries
 from turn_attempts as a
+where a.session_id not in (select r.session_id from replays as r)
 group by a.outcome

@@ -1,4 +1,4 @@
-"""Anthropic's tool runner replayed: sync, async and streaming, tools of every kind that it runs."""
+"""Anthropic's SDK replayed: messages, streams, and its tool runner with tools of every kind that it runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from replay.twice import Twice
-from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
+from replayed import Stage
+from turnlog.demo.scripted_model import Reply, ToolCall
 
 _base_client = pytest.importorskip("anthropic._base_client")
-if not hasattr(_base_client, "start_api_call_span"):
-    pytest.skip("the tool runner can be followed since 1.14", allow_module_level=True)
 
-PROGRAM = """
+MESSAGES = """
+import asyncio, sys
+from anthropic import Anthropic, AsyncAnthropic
+ask = {"model": "m", "max_tokens": 99, "system": "Be kind."}
+client = Anthropic(base_url=sys.argv[2], api_key="none")
+print(client.messages.create(**ask, messages=[{"role": "user", "content": "hi"}]).content[0].text)
+with client.messages.stream(**ask, messages=[{"role": "user", "content": "again"}]) as stream:
+    print(list(stream.text_stream))
+async def later():
+    client = AsyncAnthropic(base_url=sys.argv[2], api_key="none")
+    async with client.messages.stream(**ask, messages=[{"role": "user", "content": "later"}]) as stream:
+        return [text async for text in stream.text_stream]
+print(asyncio.run(later()))
+"""
+RUNNER = """
 import asyncio, json, logging, os, pathlib, sys, time
 import anthropic
 from anthropic import beta_async_tool, beta_tool
@@ -55,7 +67,7 @@ async def write_later(path: str, text: str) -> str:
     return write(path, text)
 
 given = {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": "Work."}]}
-options = {"base_url": os.environ["MODEL"], "api_key": "none", "max_retries": 0}
+options = {"base_url": sys.argv[2], "api_key": "none", "max_retries": 0}
 said = []
 
 client = anthropic.Anthropic(**options)
@@ -84,15 +96,21 @@ SCRIPT = [
 ]
 
 
+def test_messages_and_streams_are_replayed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, MESSAGES)
+    printed = stage.record([Reply("one two three four")] * 3)
+    done = stage.replay()
+    assert (done.stdout, done.stderr) == (printed, "")
+    stage.assert_exact()
+
+
+@pytest.mark.skipif(not hasattr(_base_client, "start_api_call_span"), reason="the tool runner can be followed since 1.14")
 def test_no_tool_of_a_runner_runs_and_its_commits_are_the_same(tmp_path: Path) -> None:
-    twice = Twice(tmp_path, PROGRAM, TURNLOG_SESSION="runner")
-    with ScriptedModel(SCRIPT) as model:
-        recorded = twice.record(MODEL=model.url)
-    effects = twice.workspace / "effects.txt"
-    assert effects.read_text().split() == ["write", "look", "look", "look", "note", "write", "write"]
-    effects.unlink()
-    (twice.workspace / "out.txt").unlink()
-    replayed = twice.replay("runner", MODEL="http://127.0.0.1:9")
-    assert json.loads(replayed.stdout) == json.loads(recorded.stdout)
-    assert list(twice.workspace.iterdir()) == []
-    assert twice.commits("runner") == twice.commits(twice.replay_of("runner"))
+    stage = Stage(tmp_path, RUNNER)
+    printed = stage.record(SCRIPT)
+    effects = stage.take_effects()
+    assert effects["effects.txt"].split() == ["write", "look", "look", "look", "note", "write", "write"]
+    done = stage.replay()
+    assert (json.loads(done.stdout), done.stderr) == (json.loads(printed), "")
+    assert stage.take_effects() == {}
+    stage.assert_exact()

@@ -1,4 +1,4 @@
-"""What models answered is given back: same program, same output, same commits, and no connection."""
+"""What models answered the OpenAI SDK is given back: same program, same output, same commits, and no connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replayed import Stage
-from turnlog.demo.reply import Reply
+from turnlog.demo.reply import Reply, ToolCall
 
 CHAT = """
 import sys
@@ -60,6 +60,45 @@ with client.chat.completions.with_streaming_response.create(**{**ask, "model": "
 print(client.embeddings.create(model="e", input=["a", "b"]).data[1].embedding)
 print(client.embeddings.create(model="e", input=["c"]).data[0].embedding)
 """
+OPENAI_PARSE = """
+import asyncio, sys
+from openai import AsyncOpenAI, OpenAI
+from pydantic import BaseModel
+class City(BaseModel):
+    name: str
+ask = [{"role": "user", "content": "where"}]
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+print(repr(client.chat.completions.parse(model="m", messages=ask, response_format=City).choices[0].message.parsed))
+first = client.responses.parse(model="m", input="where", text_format=City)
+print(repr(first.output_parsed))
+print(client.responses.create(model="m", input="and then", previous_response_id=first.id).output_text)
+async def later():
+    async with AsyncOpenAI(base_url=sys.argv[1], api_key="none") as client:
+        return (await client.responses.parse(model="m", input="later", text_format=City)).output_parsed
+print(repr(asyncio.run(later())))
+"""
+CITY = Reply('{"name": "Oslo"}')
+OPENAI_TOOLS = """
+import json, pathlib, sys
+import turnlog
+from openai import OpenAI
+@turnlog.tool
+def write(path, text):
+    pathlib.Path(path).write_text(text)
+    return f"wrote {path}"
+client = OpenAI(base_url=sys.argv[1], api_key="none")
+messages = [{"role": "user", "content": "write it"}]
+tools = [{"type": "function", "function": {"name": "write", "parameters": {"type": "object"}}}]
+while True:
+    message = client.chat.completions.create(model="m", messages=messages, tools=tools).choices[0].message
+    messages.append(message)
+    if not message.tool_calls:
+        break
+    for call in message.tool_calls:
+        result = write(**json.loads(call.function.arguments))
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+print(message.content)
+"""
 OPENAI_BREAK = """
 import sys
 from openai import OpenAI
@@ -70,20 +109,6 @@ for piece in client.chat.completions.create(model="m", messages=ask, stream=True
     if piece.choices[0].delta.content == "two ":
         break
 print("left")
-"""
-ANTHROPIC = """
-import asyncio, sys
-from anthropic import Anthropic, AsyncAnthropic
-ask = {"model": "m", "max_tokens": 99, "system": "Be kind."}
-client = Anthropic(base_url=sys.argv[2], api_key="none")
-print(client.messages.create(**ask, messages=[{"role": "user", "content": "hi"}]).content[0].text)
-with client.messages.stream(**ask, messages=[{"role": "user", "content": "again"}]) as stream:
-    print(list(stream.text_stream))
-async def later():
-    client = AsyncAnthropic(base_url=sys.argv[2], api_key="none")
-    async with client.messages.stream(**ask, messages=[{"role": "user", "content": "later"}]) as stream:
-        return [text async for text in stream.text_stream]
-print(asyncio.run(later()))
 """
 FAILING = """
 import sys
@@ -110,8 +135,8 @@ WORDS = Reply("one two three four")
         (OPENAI_STREAM, [WORDS, WORDS]),
         (OPENAI_ASYNC, COUNTING),
         (OPENAI_RAW, [WORDS, WORDS]),
+        (OPENAI_PARSE, [CITY, CITY, "Bergen.", CITY]),
         (OPENAI_BREAK, [WORDS]),
-        (ANTHROPIC, [WORDS, WORDS, WORDS]),
         (
             FAILING,
             [
@@ -122,13 +147,29 @@ WORDS = Reply("one two three four")
             ],
         ),
     ],
-    ids=["chat", "stream", "async", "raw and embeddings", "left early", "anthropic", "failing"],
+    ids=["chat", "stream", "async", "raw and embeddings", "parsed", "left early", "failing"],
 )
 def test_a_replay_prints_and_commits_the_same(tmp_path: Path, program: str, script: list[Reply | str]) -> None:
     stage = Stage(tmp_path, program)
     printed = stage.record(script)
     done = stage.replay()
     assert (done.stdout, done.stderr) == (printed, "")
+    stage.assert_exact()
+
+
+def test_what_these_tests_forbid_is_noticed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, OPENAI_BREAK.replace("client = ", "import urllib.request\nclient = "))
+    stage.record([WORDS])
+    stage.program += "urllib.request.urlopen(sys.argv[1])"
+    assert "\nAssertionError: socket." in stage.replay(code=1).stderr
+
+
+def test_a_loop_by_hand_with_its_tools_is_replayed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, OPENAI_TOOLS)
+    printed = stage.record([Reply(tool_calls=[ToolCall("write", {"path": "a.txt", "text": "A"})]), "It is there."])
+    assert stage.take_effects() == {"a.txt": "A"}
+    done = stage.replay()
+    assert (done.stdout, done.stderr, stage.take_effects()) == (printed, "", {})
     stage.assert_exact()
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from replay.twice import Twice
+from replayed import Stage
 
 PROGRAM = """
 import asyncio, json, pathlib, sys, time
@@ -105,7 +103,7 @@ async def all_later(generator):
 async def both():
     return await asyncio.gather(later(1), later(2), later(1))
 
-with turnlog.session(SESSION), turnlog.turn(input="work"):
+with turnlog.session("by-hand"), turnlog.turn(input="work"):
     attempt(lambda: write("out.txt", "hello"))
     attempt(lambda: write("out.txt", "hello again"))
     attempt(lambda: write("out.txt", "hello"))
@@ -125,15 +123,10 @@ print(json.dumps(said, default=list))
 """
 
 
-@pytest.fixture
-def twice(tmp_path: Path) -> Twice:
-    return Twice(tmp_path, PROGRAM.replace("SESSION", '"by-hand"'))
-
-
-def test_every_shape_of_tool_gives_back_what_it_gave_and_does_nothing(twice: Twice) -> None:
-    recorded = twice.record()
-    effects = twice.workspace / "effects.txt"
-    assert effects.read_text().split() == [
+def test_every_shape_of_tool_gives_back_what_it_gave_and_does_nothing(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, PROGRAM)
+    printed = stage.record([], session="")
+    assert stage.take_effects()["effects.txt"].split() == [
         *["write"] * 3,
         *["fail"] * 2,
         *["later"] * 3,
@@ -145,9 +138,7 @@ def test_every_shape_of_tool_gives_back_what_it_gave_and_does_nothing(twice: Twi
         "sort",
         "weigh",
     ]
-    (twice.workspace / "out.txt").unlink()
-    effects.unlink()
-    replayed = twice.replay("by-hand")
-    assert json.loads(replayed.stdout) == json.loads(recorded.stdout)
-    assert list(twice.workspace.iterdir()) == []
-    assert twice.commits("by-hand") == twice.commits(twice.replay_of("by-hand"))
+    done = stage.replay(session="by-hand")
+    assert (json.loads(done.stdout), done.stderr) == (json.loads(printed), "")
+    assert stage.take_effects() == {}
+    stage.assert_exact("by-hand")

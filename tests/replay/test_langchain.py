@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from replay.twice import Twice
-from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
+from replayed import Stage
+from turnlog.demo.scripted_model import Reply, ToolCall
 
 pytest.importorskip("langchain.agents")
 pytest.importorskip("langchain_openai")
@@ -109,7 +109,7 @@ def research(topic: str) -> str:
 
 failing = StructuredTool.from_function(fails, handle_tool_error=True)
 tools = [write, fetch, chart, failing, Counter(), Doubler(), hand_over, ask, explode, research]
-model = ChatOpenAI(model="m", base_url=os.environ["MODEL"], api_key="none", max_retries=0)
+model = ChatOpenAI(model="m", base_url=sys.argv[1], api_key="none", max_retries=0)
 agent = create_agent(model, tools, checkpointer=InMemorySaver())
 thread = {"configurable": {"thread_id": "chain"}}
 
@@ -164,15 +164,12 @@ SCRIPT = [
 
 
 def test_no_tool_of_an_agent_runs_and_its_commits_are_the_same(tmp_path: Path) -> None:
-    twice = Twice(tmp_path, PROGRAM)
-    with ScriptedModel(SCRIPT) as model:
-        recorded = twice.record(MODEL=model.base_url)
-    effects = twice.workspace / "effects.txt"
+    stage = Stage(tmp_path, PROGRAM)
+    printed = stage.record(SCRIPT, session="")
     done = ["chart", "counter", "counter", "fails", "hand_over", "write"]
-    assert sorted(effects.read_text().split()) == sorted([*done, *done, *["ask"] * 3, *["fetch"] * 2, "lookup", "explode"])
-    effects.unlink()
-    (twice.workspace / "out.txt").unlink()
-    replayed = twice.replay("chain", MODEL="http://127.0.0.1:9/v1")
-    assert json.loads(replayed.stdout) == json.loads(recorded.stdout)
-    assert list(twice.workspace.iterdir()) == []
-    assert twice.commits("chain") == twice.commits(twice.replay_of("chain"))
+    effects = stage.take_effects()["effects.txt"].split()
+    assert sorted(effects) == sorted([*done, *done, *["ask"] * 3, *["fetch"] * 2, "lookup", "explode"])
+    replayed = stage.replay(session="chain")
+    assert (json.loads(replayed.stdout), replayed.stderr) == (json.loads(printed), "")
+    assert stage.take_effects() == {}
+    stage.assert_exact("chain")
