@@ -16,7 +16,8 @@ from cli.terminal import Terminal
 from programs import environment, run
 from recording import Recording
 from turnlog import __version__
-from turnlog.cli.render import Screen, columns, cut, inert, size
+from turnlog.cli.render import Screen, inert, size
+from turnlog.cli.widths import columns, cut
 from turnlog.settings import Settings
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31mred\r\u202egnp\x7f\nend"

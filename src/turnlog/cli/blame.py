@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnlog import queries
 from turnlog.cli.asking import asking
-from turnlog.cli.log import SHORT_ID
+from turnlog.cli.commit import SHORT_ID
 from turnlog.cli.render import Screen, Styled, Text, count, day_time, record, screen, short
 from turnlog.queries import FileChange
 

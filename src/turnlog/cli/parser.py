@@ -59,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
         _mcp,
         _sessions,
         _log,
+        _watch,
         _show,
         _diff,
         _files,
@@ -78,6 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
         _frameworks,
         _doctor,
         _path,
+        _completion,
     )
     for add in adders:
         add(commands)
@@ -253,6 +255,7 @@ examples:
   turnlog log -n 5
   turnlog log --turn 3
   turnlog log --tool write_file --failed
+  turnlog log --graph                  which turn goes on from which: retries, forks, sub-agents
   turnlog log --evicted                what left the model's context
   turnlog log --json | jq .delta
 """,
@@ -264,7 +267,28 @@ examples:
     only = command.add_mutually_exclusive_group()
     only.add_argument("--failed", action="store_true", help="only what did not end well")
     only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
+    command.add_argument("--graph", action="store_true", help="draw which turn goes on from which, and what ran inside of what")
     command.add_argument("--checkpoints", action="store_true", help="also each step at which the framework saved its state")
+    _json(command)
+    command.set_defaults(refuse=command.error)
+
+
+def _watch(commands: Any) -> None:
+    command = _command(
+        commands,
+        "watch",
+        "show what running agents do, as they do it",
+        epilog="""\
+examples:
+  turnlog watch                                      every session
+  turnlog watch -s 4f1c --json | jq -c .commit.tool
+
+It shows what ends from now on, what runs, and calls that go in circles, until Ctrl-C. Nobody waits for it.
+""",
+    )
+    command.add_argument(
+        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
+    )
     _json(command)
 
 
@@ -605,6 +629,22 @@ def _path(commands: Any) -> None:
     command.add_argument(
         "what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory"
     )
+
+
+def _completion(commands: Any) -> None:
+    command = _command(
+        commands,
+        "completion",
+        "print what makes a shell complete commands, options and session ids",
+        epilog="""\
+examples:
+  source <(turnlog completion bash)                              now; or this line in ~/.bashrc
+  turnlog completion zsh > "${fpath[1]}/_turnlog"                for all of your next shells
+  turnlog completion fish > ~/.config/fish/completions/turnlog.fish
+""",
+    )
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell is to complete")
+    command.add_argument("--ids", action="store_true", help=argparse.SUPPRESS)
 
 
 def _command(commands: Any, name: str, brief: str, **more: Any) -> argparse.ArgumentParser:

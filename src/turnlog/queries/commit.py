@@ -122,6 +122,25 @@ def log(
     )
 
 
+def written_since(db: Database, since_ns: int, session: str = "", limit: int = 1000) -> list[Commit]:
+    """What has ended since a time and what still runs, of one session or of all, in the order of time; the newest of many."""
+    found = rows(
+        db,
+        Commit,
+        """
+        from commits
+        where ($session = '' or session_id = $session)
+          and (ended_ns >= $since or outcome = 'in_flight')
+          and checkpoint_source not in ('input', 'step', 'fork')
+          and memory_operation = ''
+        order by ended_ns desc, sequence desc, commit_id desc
+        limit $limit
+        """,
+        {"session": session, "since": since_ns, "limit": limit},
+    )
+    return found[::-1]
+
+
 def checkpoints(db: Database, session: str, turn: int = 0) -> int:
     """How many checkpoints the framework saved while it ran."""
     saved = "from checkpoints where session_id = $session and source <> 'update' and ($turn = 0 or turn = $turn)"
