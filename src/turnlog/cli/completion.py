@@ -7,6 +7,7 @@ control characters are not offered.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from turnlog.cli.parser import build_parser
 _FILES = {"FILE", "PATH", "DIR"}
 _SESSIONS = {"SESSION", "TURN"}
 _MOST_IDS = 200
+# The bash of macOS has no compopt.
+_FILES_HERE = "compopt -o default 2>/dev/null"
 
 
 class Argument(NamedTuple):
@@ -45,7 +48,7 @@ class Command(NamedTuple):
 def completion(options: argparse.Namespace) -> int:
     if options.ids:
         return _print_ids()
-    print({"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](list(_commands())), end="")
+    sys.stdout.write({"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell](list(_commands())))
     return 0
 
 
@@ -57,9 +60,9 @@ def _print_ids() -> int:
 
         with queries.reading(read_settings()) as db:
             found = [session.session_id for session in queries.sessions(db, _MOST_IDS)]
-    except (Exception, KeyboardInterrupt):
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001 - nothing may be printed into somebody's prompt
         return 1
-    print(*(name for name in found if name.isprintable()), sep="\n")
+    sys.stdout.write("".join(f"{name}\n" for name in found if name.isprintable()))
     return 0
 
 
@@ -95,7 +98,7 @@ def _bash(commands: list[Command]) -> str:
         if command.name:
             names = " ".join(name for option in command.options for name in option.names)
             place = next(iter(command.places), None)
-            free = _bash_value(place) if place else "compopt -o default" if command.name == "run" else ":"
+            free = _bash_value(place) if place else _FILES_HERE if command.name == "run" else ":"
             words.append(f'        {command.name}) options="{names}"; [[ $cur == -* ]] || {{ {free}; return; }} ;;')
     top = " ".join(name for option in commands[0].options for name in option.names)
     return f"""\
@@ -145,7 +148,7 @@ complete -F _turnlog turnlog
 def _bash_value(argument: Argument) -> str:
     if argument.choices:
         return f'COMPREPLY=($(compgen -W "{" ".join(argument.choices)}" -- "$cur"))'
-    return {"session": "_turnlog_sessions", "file": "compopt -o default", "": ":"}[argument.kind]
+    return {"session": "_turnlog_sessions", "file": _FILES_HERE, "": ":"}[argument.kind]
 
 
 def _zsh(commands: list[Command]) -> str:
