@@ -12,7 +12,7 @@ from turnlog.queries import Commit, Database, Retry, Turn
 
 SHORT_ID = 7
 REFUSED = "  (refused: it could not follow)"
-BEFORE_ACTOR = len("078cfea  13:53:21  ")
+_BEFORE_ACTOR = len("078cfea  13:53:21  ")
 _MOST_ACTOR = 24
 _SELF_REPORTED = "  (self-reported)"
 _FENCED = "  (fenced: another process had taken the session over)"
@@ -47,6 +47,13 @@ def turn_line(number: int, turn: Turn | None, marks: Marks) -> list[Text]:
     started = Styled(day_time(turn.started_at) if turn else "before the first", "dim")
     asked = turn.input_summary if turn else ""
     return [Styled(f"turn {number}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", asked]
+
+
+def answer_line(turn: Turn | None, width: int) -> list[Text]:
+    """What a turn answered; nothing where a commit says it, as a model's answer does."""
+    if turn is None or turn.answer_commit or not turn.output_summary:
+        return []
+    return [" " * _BEFORE_ACTOR, Styled(pad("answer", width), "cyan"), "  ", turn.output_summary]
 
 
 def commit_line(commit: Commit, width: int, marks: Marks) -> list[Text]:

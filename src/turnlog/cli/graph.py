@@ -7,10 +7,11 @@ call's sub-agent did hangs on the call.
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.commit import Marks, actor_width, commit_line, marks_of, turn_line
+from turnlog.cli.commit import Marks, actor_width, answer_line, commit_line, marks_of, turn_line
 from turnlog.cli.render import Screen, Styled, Text, record, screen
 from turnlog.queries import Commit, GraphNode, NestedSession, Turn
 
@@ -58,7 +59,9 @@ def graph_log(options: argparse.Namespace) -> int:
     if any(not commit.turn for commit in found):
         nodes.append(GraphNode(session, 0, "", 0, "", "", 0, 1))
     forks: dict[Node, int] = {node.turn: node.parent_turn for node in nodes if node.relation == "fork" and not node.edit}
-    _Graph(out, found, nested, inner, marks._replace(forked={**forks, **marks.forked})).show(nodes, turns, edits)
+    _Graph(out, found, nested, inner, marks._replace(forked={**forks, **marks.forked})).show(
+        nodes, turns, edits, not (options.tool or options.failed)
+    )
     if previous and not last:
         out.line(Styled(f"goes on with session {previous}", "dim"))
     if more and not options.limit:
@@ -83,7 +86,7 @@ class _Graph:
                 outer = nested.get(outer, "")
             self._within.setdefault(outer if outer in known else commit.turn, []).append(commit)
 
-    def show(self, nodes: list[GraphNode], turns: dict[int, Turn], edits: dict[str, Commit]) -> None:
+    def show(self, nodes: list[GraphNode], turns: dict[int, Turn], edits: dict[str, Commit], tells_answers: bool) -> None:
         known: set[Node] = {node.edit or node.turn for node in nodes}
         drawn = set(edits)
         rails: list[Node | None] = []
@@ -100,11 +103,13 @@ class _Graph:
             # Below the oldest that is shown there may be more: its rail goes on, and ends with the list.
             rails[place] = parent or None
             if not node.edit:
-                self._commits([*self._drawn(rails), " "], node.turn, drawn)
+                lead = [*self._drawn(rails), " "]
+                if answer := answer_line(turns.get(node.turn), self._width) if tells_answers else []:
+                    self._out.line(*lead, *answer)
+                self._commits(lead, node.turn, drawn)
             if parent and parent not in known:
                 rails[place] = None
-            while rails and rails[-1] is None:
-                rails.pop()
+            _trim(rails)
 
     def _join(self, rails: list[Node | None], name: Node) -> int:
         """The place of a node: where the rails that lead to it meet, or a free one."""
@@ -113,10 +118,11 @@ class _Graph:
             if None not in rails:
                 rails.append(None)
             waiting = [rails.index(None)]
-        for place in reversed(waiting[1:]):
+        for left, place in reversed(list(pairwise(waiting))):
             rails[place] = None
-            for step in range(place, waiting[0], -1):
+            for step in range(place, left, -1):
                 self._out.line(*self._drawn(rails, slant=step))
+            _trim(rails)
         rails[waiting[0]] = name
         return waiting[0]
 
@@ -146,3 +152,8 @@ class _Graph:
             by = f" of {each.agent}" if each.agent else ""
             branch = ("└ " if place == len(sessions) else "├ ") if is_call else ""
             self._out.line(*lead, branch, Styled(f"session {each.nested_session}", "bold"), Styled(by, "dim"))
+
+
+def _trim(rails: list[Node | None]) -> None:
+    while rails and rails[-1] is None:
+        rails.pop()

@@ -8,7 +8,7 @@ from typing import Any
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.commit import BEFORE_ACTOR, REFUSED, actor_width, commit_line, marks_of, stated, turn_line
+from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, marks_of, stated, turn_line
 from turnlog.cli.context import evicted_log
 from turnlog.cli.graph import graph_log
 from turnlog.cli.render import (
@@ -24,7 +24,7 @@ from turnlog.cli.render import (
     short,
     to_json,
 )
-from turnlog.cli.widths import columns, pad
+from turnlog.cli.widths import columns
 from turnlog.errors import NotFound
 from turnlog.queries import Commit, Database, Decided
 
@@ -130,9 +130,8 @@ def log(options: argparse.Namespace) -> int:
             shown = commit.turn
             turn = inputs.get(shown)
             out.line(*turn_line(shown, turn, marks))
-            # A model's answer is a commit itself.
-            if turn and turn.output_summary and not turn.answer_commit and not narrowed:
-                out.line(" " * BEFORE_ACTOR, Styled(pad("answer", width), "cyan"), "  ", turn.output_summary)
+            if (answer := answer_line(turn, width)) and not narrowed:
+                out.line(*answer)
         out.line(*commit_line(commit, width, marks))
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))

@@ -43,9 +43,10 @@ def watch(options: argparse.Namespace) -> int:
         with asking() as db:
             session = queries.find_session(db, options.session)
     tail = _Tail(out, session, options.json)
-    if not options.json:
+    if options.json:
+        out.json({"event": "watching", "session_id": session})
+    else:
         out.line(Styled(f"watching {f'session {session}' if session else 'all sessions'}: Ctrl-C ends it", "dim"))
-        out.stream.flush()
     seen = None
     asked = pause = 0.0
     while _is_read(pause):
