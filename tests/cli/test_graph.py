@@ -180,8 +180,8 @@ def test_time_travel_of_langgraph_is_a_rail_of_its_own(graph: Any, turnlog: Turn
         "* ID  TIME  state  fork of turn 1  update as __start__: messages",
         "| * turn 4",
         "| * turn 3  fork of turn 1",
-        "|/",
-        "| * turn 2",
+        "| | * turn 2",
+        "| |/",
         "|/",
         "* turn 1",
     ]

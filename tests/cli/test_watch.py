@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cli.history import Turnlog, start_call
+from cli.history import Turnlog
 from cli.terminal import Terminal
-from programs import environment
+from programs import environment, running_code
 from recording import Recording
+from turnlog import semconv
+from turnlog.semconv import GenAiOperation
 from turnlog.settings import Settings
 from turnlog.store import Store
 
@@ -75,16 +77,32 @@ def test_what_was_done_before_is_not_shown_and_other_sessions_are_left_out(recor
 
 
 def test_a_call_that_takes_long_is_shown_while_it_runs_and_when_it_has_ended(recorded: Settings, recording: Recording) -> None:
-    start_call(recording, "build", target="all")
+    named = {semconv.GEN_AI_TOOL_NAME: "build", semconv.GEN_AI_CONVERSATION_ID: "demo"}
+    call = recording.start(GenAiOperation.EXECUTE_TOOL, {}, named)
     with watching(recorded, "--json") as program:
         line(program)
         running = json.loads(line(program))["commit"]
         assert (running["tool"], running["outcome"]) == ("build", "in_flight")
-        recording.close()
-        recording.journal.close()
+        call.end()
         ended = json.loads(line(program))["commit"]
-        assert ended["commit_id"] == running["commit_id"]
-        assert ended["outcome"] != "in_flight"
+    assert (ended["commit_id"], ended["outcome"]) == (running["commit_id"], "ok")
+
+
+def test_a_call_whose_process_is_killed_is_told_to_be_interrupted(recorded: Settings) -> None:
+    code = """
+import time, turnlog
+turnlog.init()
+@turnlog.tool
+def build(): time.sleep(600)
+with turnlog.session("s"), turnlog.turn(input="go"): build()
+"""
+    with watching(recorded, "--json") as program, running_code(code, recorded.directory) as agent:
+        line(program)
+        assert json.loads(line(program))["commit"]["outcome"] == "in_flight"
+        agent.kill()
+        agent.wait()
+        ended = json.loads(line(program))["commit"]
+    assert (ended["tool"], ended["outcome"]) == ("build", "interrupted")
 
 
 def test_a_tool_that_is_called_in_circles_is_told(recorded: Settings, recording: Recording) -> None:

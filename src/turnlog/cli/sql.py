@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from turnlog.cli.asking import asking
-from turnlog.cli.render import Screen, complain, count, inert, screen, to_json
+from turnlog.cli.render import Screen, Styled, complain, count, inert, screen, to_json
 from turnlog.errors import TurnlogError, is_interrupt
-from turnlog.queries.asking import some
 from turnlog.settings import read_settings
 from turnlog.store import sandbox, schema
 from turnlog.store.sandbox import Answer
@@ -53,7 +52,7 @@ def _write(out: Screen, answer: Answer, options: argparse.Namespace) -> None:
     else:
         rows = [[_cell(value) for value in row] for row in answer.rows]
         if hidden := out.table(rows, answer.columns, drop=answer.columns[:0:-1]):
-            complain(f"no room for {count(len(hidden), 'more column')} ({some(hidden)}): name fewer, or add --json or --csv")
+            out.line(Styled(f"and {count(len(hidden), 'more column')}: --json has them all", "dim"))
     if answer.more:
         complain(f"only the first {count(len(answer.rows), 'row')} of more; -n 0 shows all")
 
