@@ -111,26 +111,23 @@ _turnlog_words() {{
     done
 }}
 _turnlog_sessions() {{
-    # What is typed may be quoted, and a colon begins a new word.
-    local whole=$cur before=
-    if [[ ${{COMP_LINE:0:COMP_POINT}} =~ ([^[:space:]=]*)$ && $COMP_WORDBREAKS == *:* && ${{BASH_REMATCH[1]}} == *:* ]]; then
-        whole=${{BASH_REMATCH[1]}}
-        before=${{whole%"$cur"}}
-    fi
-    local cur=${{whole//\\\\/}}
+    # For bash a colon begins a new word: what is typed before it stays.
+    local before=
+    [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && before=${{cur%:*}}:
+    cur=${{cur//\\/}}
     _turnlog_words < <("$turnlog" completion bash --ids 2>/dev/null)
     COMPREPLY=("${{COMPREPLY[@]#"$before"}}")
 }}
 _turnlog() {{
-    local turnlog=$1 cur=$2 prev=$3 command= options= i
-    for ((i = 1; i < COMP_CWORD; i++)); do
-        [[ ${{COMP_WORDS[i]}} == -* ]] || {{ command=${{COMP_WORDS[i]}}; break; }}
+    local turnlog=$1 line=${{COMP_LINE:0:COMP_POINT}} cur= prev= command= options= i
+    local -a typed
+    read -ra typed <<< "$line"
+    [[ $line == *[[:space:]] ]] || {{ cur=${{typed[${{#typed[@]}} - 1]}}; unset "typed[${{#typed[@]}} - 1]"; }}
+    prev=${{typed[${{#typed[@]}} - 1]}}
+    [[ $cur == --*=* ]] && {{ prev=${{cur%%=*}}; cur=${{cur#*=}}; }}
+    for ((i = 1; i < ${{#typed[@]}}; i++)); do
+        [[ ${{typed[i]}} == -* ]] || {{ command=${{typed[i]}}; break; }}
     done
-    if [[ $cur == = ]]; then
-        cur=
-    elif [[ $prev == = ]]; then
-        prev=${{COMP_WORDS[COMP_CWORD - 2]}}
-    fi
     COMPREPLY=()
     case $command:$prev in
 {chr(10).join(values)}
