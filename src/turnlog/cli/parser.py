@@ -19,15 +19,18 @@ _SHORT_AGES = {"s": 1.0, "m": 60.0}
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _EPILOG = """\
 examples:
-  turnlog demo                        watch an offline agent being recorded
-  turnlog run python app.py           record a program without changing it
-  turnlog log --failed                what went wrong in the newest session
-  turnlog diff 4 5                    what changed from turn 4 to turn 5, and why
-  turnlog files --last 5              which files it modified in the last 5 turns
-  turnlog sql "from tool_stats"       ask in SQL
+  turnlog demo                    watch an offline agent being recorded
+  turnlog run python app.py       record a program without changing it
+  turnlog watch                   what running agents do, as they do it
+  turnlog log --failed            what went wrong in the newest session
+  turnlog log --graph             which turn goes on from which
+  turnlog diff 4 5                what changed from turn 4 to turn 5, and why
+  turnlog files --last 5          which files it modified in the last 5 turns
+  turnlog sql "from tool_stats"   ask in SQL
 
-Commands read the newest session unless --session names another; any unique beginning of its id will do.
-Data lies in the directory that `turnlog path` prints; TURNLOG_DIR names another.
+Commands read the newest session unless --session names another; any unique
+beginning of its id will do. Data lies in the directory that `turnlog path`
+prints; TURNLOG_DIR names another.
 """
 
 
@@ -283,7 +286,8 @@ examples:
   turnlog watch                                      every session
   turnlog watch -s 4f1c --json | jq -c .commit.tool
 
-It shows what ends from now on, what runs, and calls that go in circles, until Ctrl-C. Nobody waits for it.
+It shows what ends from now on, what runs for longer than a second, and calls
+that go in circles, until Ctrl-C. It keeps nobody from writing.
 """,
     )
     command.add_argument(

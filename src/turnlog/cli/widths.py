@@ -11,9 +11,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 GAP = 2
-# A text column is not cut below this while another column can be left out instead.
-_COMFORTABLE = 16
-_LEAST = 5
+# A text column is not cut below this while another column can be left out instead, then below these only one after the other.
+_COMFORTABLE, _SHORT, _LEAST = 16, 8, 4
 # A number or a time that is cut is another one.
 _EXACT = re.compile(r"-|[\d,.:%+\- ]+(?: ?(?:ms|s|B|kB|MB|GB))?")
 _JOINER, _AS_EMOJI = "\u200d", "\ufe0f"
@@ -91,7 +90,8 @@ def shared(
         shown = [index for index in shown if not gone or titles[index] != gone]
         if widths := _narrowed(natural, exact, shown, room, _COMFORTABLE):
             return shown, widths
-    return shown, _narrowed(natural, exact, shown, room, _LEAST) or [natural[index] for index in shown]
+    shorter = _narrowed(natural, exact, shown, room, _SHORT) or _narrowed(natural, exact, shown, room, _LEAST)
+    return shown, shorter or [natural[index] for index in shown]
 
 
 def _narrowed(natural: list[int], exact: list[bool], shown: list[int], room: int, least: int) -> list[int] | None:
