@@ -12,6 +12,7 @@ from recording import Recording
 from turnlog.cli.render import Screen
 from turnlog.cli.widths import columns, cut
 from turnlog.settings import Settings
+from turnlog.store.loader import load
 
 WIDTHS = (60, 80, 100, 120, 160, 200)
 
@@ -101,6 +102,7 @@ def test_every_table_fits_and_keeps_what_matters_most(
         recording.tool("write_file", {"path": f"src/{'deeply/' * 12}parser.py", "content": "x"}, "wrote")
         recording.tool("fetch_url_with_a_long_name", {"url": "https://example.com/" + "x" * 90}, "text")
     recording.close()
+    load(settings, patience=10)
     for width in WIDTHS:
         with Terminal(*words, settings=settings, columns=width, NO_COLOR="1") as terminal:
             lines = terminal.all().splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import NamedTuple
 
 from turnlog import queries
@@ -14,8 +15,24 @@ SHORT_ID = 7
 REFUSED = "  (refused: it could not follow)"
 _BEFORE_ACTOR = len("078cfea  13:53:21  ")
 _MOST_ACTOR = 24
+_USUAL = 20
 _SELF_REPORTED = "  (self-reported)"
 _FENCED = "  (fenced: another process had taken the session over)"
+
+
+def listed(db: Database, session: str, options: argparse.Namespace) -> tuple[list[Commit], int, bool]:
+    """The commits that `turnlog log` is asked for, how many at most, and whether there are more."""
+    limit = options.limit or _USUAL
+    found = queries.log(
+        db,
+        session,
+        limit=limit + 1,
+        turn=options.turn,
+        tool=options.tool,
+        failed=options.failed,
+        checkpoints=options.checkpoints,
+    )
+    return found[:limit], limit, len(found) > limit
 
 
 class Marks(NamedTuple):

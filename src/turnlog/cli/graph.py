@@ -11,11 +11,10 @@ from itertools import pairwise
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.commit import Marks, actor_width, answer_line, commit_line, marks_of, turn_line
+from turnlog.cli.commit import Marks, actor_width, answer_line, commit_line, listed, marks_of, turn_line
 from turnlog.cli.render import Screen, Styled, Text, record, screen
 from turnlog.queries import Commit, GraphNode, NestedSession, Turn
 
-_USUAL = 20
 _COLOURS = ("red", "green", "yellow", "blue", "cyan")
 
 # A turn by its number, an edit by its commit.
@@ -29,17 +28,7 @@ def graph_log(options: argparse.Namespace) -> int:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
         nodes = queries.turn_graph(db, session)
-        limit = options.limit or _USUAL
-        found = queries.log(
-            db,
-            session,
-            limit=limit + 1,
-            turn=options.turn,
-            tool=options.tool,
-            failed=options.failed,
-            checkpoints=options.checkpoints,
-        )
-        found, more = found[:limit], len(found) > limit
+        found, limit, more = listed(db, session, options)
         last = found[-1].turn if found and more else 0
         nodes = [node for node in nodes if node.turn == options.turn or (not options.turn and node.turn >= last)]
         turns = {turn.turn: turn for turn in queries.turns(db, session, sorted({node.turn for node in nodes}))}

@@ -8,7 +8,7 @@ from typing import Any
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, marks_of, stated, turn_line
+from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, listed, marks_of, stated, turn_line
 from turnlog.cli.context import evicted_log
 from turnlog.cli.graph import graph_log
 from turnlog.cli.render import (
@@ -28,7 +28,6 @@ from turnlog.cli.widths import columns
 from turnlog.errors import NotFound
 from turnlog.queries import Commit, Database, Decided
 
-_USUAL = 20
 _ALL = 2**31
 _LEAST_ID = 8
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
@@ -99,17 +98,7 @@ def log(options: argparse.Namespace) -> int:
     with asking() as db:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
-        limit = options.limit or _USUAL
-        found = queries.log(
-            db,
-            session,
-            limit=limit + 1,
-            turn=options.turn,
-            tool=options.tool,
-            failed=options.failed,
-            checkpoints=options.checkpoints,
-        )
-        found, more = found[:limit], len(found) > limit
+        found, limit, more = listed(db, session, options)
         shown_turns = sorted({commit.turn for commit in found})
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
         saved = 0 if options.checkpoints else queries.checkpoints(db, session, options.turn)
