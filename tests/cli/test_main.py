@@ -284,3 +284,31 @@ def opened_by(pid: int) -> set[str]:
 def test_the_interrupt_that_duckdb_raises_is_ctrl_c() -> None:
     assert is_interrupt(RuntimeError("Query interrupted"))
     assert not is_interrupt(RuntimeError("something else"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["log", "--graph", "-s", "demi"],
+        ["state", "-s", "demi"],
+        ["resume", "demi"],
+        ["pin", "demi"],
+        ["diff", "demi", "demo"],
+        ["export", "demi", "-o", "unused"],
+        ["bundle", "demi", "-o", "unused"],
+        ["run", "--resume", "demi", "true"],
+        ["run", "--replay", "demi", "true"],
+    ],
+    ids=" ".join,
+)
+def test_wherever_a_session_is_named_the_nearest_are_told(recorded: Settings, turnlog: Turnlog, words: list[str]) -> None:
+    assert turnlog(*words) == (1, "", "turnlog: there is no session 'demi'. Nearest: demo, demo-old.\n")
+
+
+@pytest.mark.parametrize("command", ["show", "why"])
+def test_the_nearest_commits_are_told_where_some_begin_alike(recorded: Settings, turnlog: Turnlog, command: str) -> None:
+    known = json.loads(turnlog("log", "-n", "1", "--json").out)["commit_id"][:7]
+    wrong = known[:6] + ("0" if known[6] != "0" else "1")
+    code, out, err = turnlog(command, wrong)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"turnlog: there is no commit '{wrong}'. Nearest: {known} (decision)")
