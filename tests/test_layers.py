@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "turnlog"
 
 LAYERS = (
     ("semconv", "settings", "errors", "tokens", "transitions", "trusted"),
-    ("content", "received", "stating"),
+    ("content", "received", "stating", "watching"),
     ("operation", "identity", "span_attributes", "foreign", "unsampled", "otlp"),
     ("derive", "vocabulary"),
     ("journal", "observe"),

@@ -10,6 +10,11 @@ class TurnlogError(Exception):
     """Base of everything that the CLI prints in one line before it exits with 1."""
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Whether it is Ctrl-C, for which DuckDB raises an error of its own while a statement runs."""
+    return isinstance(error, KeyboardInterrupt) or (isinstance(error, RuntimeError) and str(error) == "Query interrupted")
+
+
 class StoreLocked(TurnlogError):
     """Another process kept the store busy for longer than the caller's patience."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,11 @@ from cli.terminal import Terminal
 from programs import environment, run
 from recording import Recording
 from turnlog import __version__
-from turnlog.cli.render import Screen, columns, cut, inert, size
+from turnlog.cli.render import Screen, inert, size
+from turnlog.cli.widths import columns, cut
+from turnlog.errors import is_interrupt
 from turnlog.settings import Settings
+from turnlog.store import Store
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31mred\r\u202egnp\x7f\nend"
 CONTROL = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]"
@@ -26,9 +31,11 @@ COMMANDS = (
     "run",
     "import",
     "serve",
+    "ui",
     "mcp",
     "sessions",
     "log",
+    "watch",
     "show",
     "diff",
     "files",
@@ -254,3 +261,54 @@ def test_the_output_is_that_of_the_one_store(recorded: Settings, turnlog: Turnlo
     monkeypatch.setenv("TURNLOG_SESSION", "another")
     assert turnlog("log").out.startswith("session demo\n")
     assert os.environ["TURNLOG_SESSION"] == "another"
+
+
+@pytest.mark.parametrize("words", [["log"], ["gc", "--older-than", "30d", "--yes"]])
+def test_ctrl_c_is_one_quiet_exit_also_in_the_middle_of_a_question(recorded: Settings, words: list[str]) -> None:
+    # The side lock keeps the command waiting in its question for as long as it takes to interrupt it.
+    with Store(recorded).writing(patience=1), Terminal(*words, settings=recorded, TURNLOG_PATIENCE="60") as terminal:
+        deadline = time.monotonic() + 30
+        while "store.lock" not in opened_by(terminal.process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.all()
+
+
+def opened_by(pid: int) -> set[str]:
+    with contextlib.suppress(OSError):
+        return {link.readlink().name for link in Path(f"/proc/{pid}/fd").iterdir()}
+    return set()
+
+
+def test_the_interrupt_that_duckdb_raises_is_ctrl_c() -> None:
+    assert is_interrupt(RuntimeError("Query interrupted"))
+    assert not is_interrupt(RuntimeError("something else"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["log", "--graph", "-s", "demi"],
+        ["state", "-s", "demi"],
+        ["resume", "demi"],
+        ["pin", "demi"],
+        ["diff", "demi", "demo"],
+        ["export", "demi", "-o", "unused"],
+        ["bundle", "demi", "-o", "unused"],
+        ["run", "--resume", "demi", "true"],
+        ["run", "--replay", "demi", "true"],
+    ],
+    ids=" ".join,
+)
+def test_wherever_a_session_is_named_the_nearest_are_told(recorded: Settings, turnlog: Turnlog, words: list[str]) -> None:
+    assert turnlog(*words) == (1, "", "turnlog: there is no session 'demi'. Nearest: demo, demo-old.\n")
+
+
+@pytest.mark.parametrize("command", ["show", "why"])
+def test_the_nearest_commits_are_told_where_some_begin_alike(recorded: Settings, turnlog: Turnlog, command: str) -> None:
+    known = json.loads(turnlog("log", "-n", "1", "--json").out)["commit_id"][:7]
+    wrong = known[:6] + ("0" if known[6] != "0" else "1")
+    code, out, err = turnlog(command, wrong)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"turnlog: there is no commit '{wrong}'. Nearest: {known} (decision)")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from turnlog.cli.parser import build_parser
 from turnlog.cli.render import complain
-from turnlog.errors import TurnlogError
+from turnlog.errors import TurnlogError, is_interrupt
 
 _MODULES = {
     "demo": "run",
@@ -27,6 +27,7 @@ _MODULES = {
     "mcp": "mcp",
     "sessions": "log",
     "log": "log",
+    "watch": "watch",
     "show": "log",
     "diff": "state",
     "files": "state",
@@ -51,6 +52,7 @@ _MODULES = {
     "frameworks": "frameworks",
     "doctor": "doctor",
     "path": "path",
+    "completion": "completion",
 }
 # Of `turnlog run`: what follows them is not the program yet.
 _WITH_VALUE = ("-s", "--session", "--resume", "--dir", "--capture", "--replay", "--from-turn", "--tools", "--model")
@@ -67,8 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets a stand-in, not a traceback.
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     name = f"{options.command}_" if keyword.iskeyword(options.command) else options.command
-    command = getattr(importlib.import_module(f"turnlog.cli.{_MODULES[options.command]}"), name)
     try:
+        command = getattr(importlib.import_module(f"turnlog.cli.{_MODULES[options.command]}"), name)
         code = int(command(options))
         sys.stdout.flush()
         return code
@@ -85,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _cannot("there is no room left to write to: make some, or write elsewhere")
         return _cannot(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except Exception as error:
+        if is_interrupt(error):
+            return _INTERRUPTED
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
         return _cannot(

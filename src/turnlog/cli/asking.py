@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from turnlog import queries
+from turnlog.cli.render import progress
 from turnlog.errors import NotFound
 from turnlog.queries import Database
 from turnlog.settings import ORPHANED_AFTER, Settings, read_settings
@@ -24,20 +24,21 @@ def asking() -> Iterator[Database]:
     settings = read_settings()
     _settle_orphans(settings)
 
-    def progress(report: LoadReport) -> None:
+    def tell(report: LoadReport) -> None:
         nonlocal shown
-        if sys.stderr.isatty() and time.monotonic() - started > _WORTH_SAYING:
+        if time.monotonic() - started > _WORTH_SAYING:
             shown = True
-            sys.stderr.write(f"\rloading what was recorded: {report.rows:,} rows")
-            sys.stderr.flush()
+            progress(f"loading what was recorded: {report.rows:,} rows")
 
     try:
-        with queries.reading(settings, progress) as db:
+        with queries.reading(settings, tell) as db:
             if shown:
-                sys.stderr.write("\r\x1b[K")
+                progress("")
+                shown = False
             yield db
     finally:
-        sys.stderr.flush()
+        if shown:
+            progress("")
 
 
 def _settle_orphans(settings: Settings) -> None:

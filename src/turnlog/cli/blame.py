@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnlog import queries
 from turnlog.cli.asking import asking
-from turnlog.cli.log import SHORT_ID
+from turnlog.cli.commit import SHORT_ID
 from turnlog.cli.render import Screen, Styled, Text, count, day_time, record, screen, short
 from turnlog.queries import FileChange
 
@@ -24,7 +24,7 @@ def blame(options: argparse.Namespace) -> int:
         for change in changes if options.all else changes[:1]:
             out.json(record(change))
     elif options.all:
-        out.table([_row(change) for change in changes], _TITLES)
+        out.table([_row(change) for change in changes], _TITLES, drop=("EVIDENCE", "WHEN", "FILE"), whole=("BY",))
     else:
         _show(out, last, asked[0].input_summary if asked else "", len(changes))
     return 0

@@ -18,7 +18,7 @@ from turnlog.bundling.loading import unbundle as load_bundle
 from turnlog.bundling.manifest import BadBundle, Manifest
 from turnlog.bundling.writing import write_bundle
 from turnlog.cli.asking import asking
-from turnlog.cli.render import Screen, Styled, complain, count, screen, size
+from turnlog.cli.render import Screen, Styled, complain, count, progress, screen, size
 from turnlog.exporting.files import written
 from turnlog.settings import read_settings
 
@@ -38,13 +38,13 @@ def bundle(options: argparse.Namespace) -> int:
             named = [each for session in named for each in queries.session_chain(db, session)]
         sessions = sorted(set(named))
         if options.output == _STREAM:
-            manifest = write_bundle(db, sessions, sys.stdout.buffer, Path(tempfile.gettempdir()), _progress)
+            manifest = write_bundle(db, sessions, sys.stdout.buffer, Path(tempfile.gettempdir()), progress)
             sys.stdout.flush()
         else:
             path = Path(options.output or f"{quote(named[0], safe='')[:_LONGEST_NAME]}.turnlog")
             with written(path) as file:
-                manifest = write_bundle(db, sessions, file, path.parent, _progress)
-    _progress("")
+                manifest = write_bundle(db, sessions, file, path.parent, progress)
+    progress("")
     if options.output == _STREAM:
         _tell_written(Screen(sys.stderr), manifest, "the standard output", 0)
     elif options.json:
@@ -65,7 +65,7 @@ def unbundle(options: argparse.Namespace) -> int:
             loaded.append((name, "it is a folder: name the bundle in it"))
         except BadBundle as error:
             loaded.append((name, str(error)))
-        _progress("")
+        progress("")
     arrived = [each for _, result in loaded if isinstance(result, Unbundled) for each in result.sessions]
     if options.json:
         screen().json({"files": [_loaded_as_json(name, result) for name, result in loaded]})
@@ -90,10 +90,10 @@ def _load(name: str) -> Unbundled:
     settings = read_settings()
     if name != _STREAM:
         with Path(name).open("rb") as file:
-            return load_bundle(settings, file, _progress)
+            return load_bundle(settings, file, progress)
     with tempfile.TemporaryFile() as spooled:
         shutil.copyfileobj(sys.stdin.buffer, spooled)
-        return load_bundle(settings, spooled, _progress)
+        return load_bundle(settings, spooled, progress)
 
 
 def _tell_written(out: Screen, manifest: Manifest, where: str, bytes: int) -> None:
@@ -160,9 +160,3 @@ def _as_json(manifest: Manifest) -> dict[str, Any]:
         "sessions": [each._asdict() for each in manifest.sessions],
         "members": {name: member._asdict() for name, member in manifest.members.items()},
     }
-
-
-def _progress(what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{what}")
-        sys.stderr.flush()

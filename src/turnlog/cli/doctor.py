@@ -267,7 +267,8 @@ def _show(out: Screen, report: Report) -> None:
     out.line(Styled("frameworks", "bold"), Styled(f" as {report.python} has them", "dim"))
     if report.frameworks_unknown:
         out.line("  cannot tell: ", report.frameworks_unknown)
-    out.table(
+    # Where the data is stands whole, however long; of these lines the ends matter.
+    Screen(out.stream, screen().width, out.colour).table(
         [(f.framework, f.requires, f.installed or "-", count(f.calls, "call"), f.verdict) for f in report.frameworks],
         indent="  ",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from turnlog import queries
 from turnlog.cli.asking import asking
-from turnlog.cli.render import Screen, Styled, complain, count, screen, size
+from turnlog.cli.render import Screen, Styled, complain, count, progress, screen, size
 from turnlog.errors import TurnlogError
 from turnlog.exporting.files import written
 from turnlog.exporting.lines import write_lines
@@ -75,8 +75,8 @@ def _to_parquet(options: argparse.Namespace) -> int:
     with asking() as db:
         selection = _selection(db, options)
         found = extent(db, selection)
-        files = write_parquet(db, selection, found, Path(options.output), _progress)
-    _progress("")
+        files = write_parquet(db, selection, found, Path(options.output), progress)
+    progress("")
     out = screen()
     if options.json:
         told = [{"path": str(file.path), "rows": file.rows, "bytes": file.bytes} for file in files]
@@ -108,7 +108,7 @@ def _to_lines(options: argparse.Namespace, found: Extent, parts: list[Selection]
 def _to_endpoint(options: argparse.Namespace, found: Extent, parts: list[Selection]) -> int:
     patience = _PATIENCE if options.patience is None else options.patience
     headers = dict(read_settings().otlp_headers) | {name.lower(): value for name, value in options.header}
-    with closing(Endpoint(options.to, headers, patience, _progress)) as endpoint:
+    with closing(Endpoint(options.to, headers, patience, progress)) as endpoint:
         sent = endpoint.sent
         reached = 0
         try:
@@ -116,7 +116,7 @@ def _to_endpoint(options: argparse.Namespace, found: Extent, parts: list[Selecti
                 reached = spans[0].end_ns
                 endpoint.send(spans)
         except (SendingFailed, KeyboardInterrupt) as error:
-            _progress("")
+            progress("")
             # They go out in the order in which they ended: where it stops is where it can go on.
             rest = parts[-1]._replace(since_ns=reached)
             again = ", with --header again" if options.header else ""
@@ -140,10 +140,10 @@ def _steps(found: Extent, parts: list[Selection]) -> Iterator[list[ReceivedSpan]
     done = 0
     for spans in ended_spans(read_settings(), parts):
         for first in range(0, len(spans), MOST_SPANS):
-            _progress(f"{done:,} of {count(found.spans, 'span')}")
+            progress(f"{done:,} of {count(found.spans, 'span')}")
             yield spans[first : first + MOST_SPANS]
             done += len(spans[first : first + MOST_SPANS])
-    _progress("")
+    progress("")
 
 
 def _counts(found: Extent) -> dict[str, Any]:
@@ -168,9 +168,3 @@ def _command(selection: Selection, options: argparse.Namespace) -> str:
 
 def _moment(at_ns: int) -> str:
     return f"{datetime.fromtimestamp(at_ns // 1000 / 1e6, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-
-
-def _progress(what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{what}")
-        sys.stderr.flush()

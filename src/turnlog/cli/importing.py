@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnlog import queries
-from turnlog.cli.render import Screen, Styled, complain, count, screen, size
+from turnlog.cli.render import Screen, Styled, complain, count, progress, screen, size
+from turnlog.errors import is_interrupt
 from turnlog.importing.loading import STDIN, FileRead, Progress, found_files, load_files
 from turnlog.settings import Settings, read_settings
 
@@ -19,8 +19,6 @@ _BAR = 24
 _TENTH = 0.1
 _MOST_SHOWN = 10
 _INTERRUPTED = 130
-# DuckDB raises a RuntimeError of this text for ^C.
-_DUCKDB_INTERRUPTED = "Query interrupted"
 
 # The turns and commits of each session.
 _Held = dict[str, tuple[int, int]]
@@ -59,15 +57,15 @@ def import_(options: argparse.Namespace) -> int:
     files = found_files(names)
     settings = read_settings()
     read = []
-    progress = Progress.over(files)
+    done = Progress.over(files)
     try:
         with _Bar() as bar:
             before = _held(settings)
-            for each in load_files(files, settings, options.format, progress, bar.show):
+            for each in load_files(files, settings, options.format, done, bar.show):
                 read.append(each)
             new = _changed(before, _held(settings))
     except (KeyboardInterrupt, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and str(error) != _DUCKDB_INTERRUPTED:
+        if not is_interrupt(error):
             raise
         complain("interrupted: what was read is kept; run it again and it goes on")
         return _INTERRUPTED
@@ -79,12 +77,12 @@ def import_(options: argparse.Namespace) -> int:
     skipped = [each for each in read if each.error and not each.spans and each.name not in names]
     if options.json:
         listed = [each for each in read if each.name in names or not each.is_other]
-        counts = {"skipped_files": len(skipped), "left_out_spans": progress.left_out}
+        counts = {"skipped_files": len(skipped), "left_out_spans": done.left_out}
         screen().json({**_as_json(read, listed, new), **counts})
     else:
-        _tell(screen(), read, skipped, progress.left_out, new)
+        _tell(screen(), read, skipped, done.left_out, new)
         _complain(read, wrong)
-        _point_on(screen(), progress, new)
+        _point_on(screen(), done, new)
     return 0 if any(each.spans for each in read) else 1
 
 
@@ -132,10 +130,10 @@ def _tell(out: Screen, read: list[FileRead], skipped: list[FileRead], left_out: 
         out.line(f"{count(unfinished, 'turn')} may still be going on: import again when it is over")
 
 
-def _point_on(out: Screen, progress: Progress, new: _New) -> None:
+def _point_on(out: Screen, done: Progress, new: _New) -> None:
     if len(new.sessions) == 1:
         out.line(Styled("next: ", "dim"), f"turnlog log --session {new.sessions[0]}")
-    elif progress.spans > progress.left_out:
+    elif done.spans > done.left_out:
         out.line(Styled("next: ", "dim"), "turnlog sessions")
 
 
@@ -191,7 +189,6 @@ class _Bar:
     """On a terminal only, and gone when it is over."""
 
     def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
         self._next = 0.0
         self._was_read = False
 
@@ -199,23 +196,21 @@ class _Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._is_shown and self._next:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        if self._next:
+            progress("")
 
-    def show(self, progress: Progress) -> None:
+    def show(self, done: Progress) -> None:
         now = time.monotonic()
-        if not self._is_shown or (now < self._next and self._was_read == progress.is_read):
+        if now < self._next and self._was_read == done.is_read:
             return
-        self._next, self._was_read = now + _TENTH, progress.is_read
-        read, spans = size(progress.bytes), count(progress.spans, "span")
-        if progress.is_read:
+        self._next, self._was_read = now + _TENTH, done.is_read
+        read, spans = size(done.bytes), count(done.spans, "span")
+        if done.is_read:
             told = f"{read} read, {spans}: putting them into the store …"
-        elif not progress.total_bytes:
+        elif not done.total_bytes:
             told = f"{read} read, {spans}"
         else:
-            share = min(progress.bytes / progress.total_bytes, 1.0)
+            share = min(done.bytes / done.total_bytes, 1.0)
             bar = ("█" * round(share * _BAR)).ljust(_BAR, "░")
-            told = f"{bar} {share:4.0%}  {read} of {size(progress.total_bytes)}  {spans}"
-        sys.stderr.write(f"\r\x1b[K{told}")
-        sys.stderr.flush()
+            told = f"{bar} {share:4.0%}  {read} of {size(done.total_bytes)}  {spans}"
+        progress(told)

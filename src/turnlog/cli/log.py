@@ -8,13 +8,13 @@ from typing import Any
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.context import evicted_log, left_by
+from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, listed, marks_of, stated, turn_line
+from turnlog.cli.context import evicted_log
+from turnlog.cli.graph import graph_log
 from turnlog.cli.render import (
     Screen,
     Styled,
     Text,
-    clock,
-    columns,
     count,
     day_time,
     duration,
@@ -24,17 +24,12 @@ from turnlog.cli.render import (
     short,
     to_json,
 )
+from turnlog.cli.widths import columns
 from turnlog.errors import NotFound
 from turnlog.queries import Commit, Database, Decided
 
-SHORT_ID = 7
-_BEFORE_ACTOR = len("078cfea  13:53:21  ")
-_USUAL = 20
 _ALL = 2**31
 _LEAST_ID = 8
-_REFUSED = "  (refused: it could not follow)"
-_SELF_REPORTED = "  (self-reported)"
-_FENCED = "  (fenced: another process had taken the session over)"
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 _STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
 
@@ -71,13 +66,7 @@ def sessions(options: argparse.Namespace) -> int:
     if not _fits(out, rows, header):
         for row, session in zip(rows, found, strict=True):
             row[0] = Styled(names[session.session_id], "yellow")
-    for title in ("STARTED", "LAST ACTIVE"):
-        if not _fits(out, rows, header):
-            index = header.index(title)
-            del header[index]
-            for row in rows:
-                del row[index]
-    out.table(rows, header, long=header.index("AGENT"))
+    out.table(rows, header, drop=("STARTED", "LAST ACTIVE", "TOKENS", "COMMITS", "AGENT"), whole=("SESSION", "STATUS"))
     return 0
 
 
@@ -102,28 +91,18 @@ def _shared(one: str, other: str) -> int:
 
 
 def log(options: argparse.Namespace) -> int:
+    if options.graph:
+        return graph_log(options)
     if options.evicted:
         return evicted_log(options)
     with asking() as db:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
-        limit = options.limit or _USUAL
-        found = queries.log(
-            db,
-            session,
-            limit=limit + 1,
-            turn=options.turn,
-            tool=options.tool,
-            failed=options.failed,
-            checkpoints=options.checkpoints,
-        )
-        found, more = found[:limit], len(found) > limit
+        found, limit, more = listed(db, session, options)
         shown_turns = sorted({commit.turn for commit in found})
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
-        retried = queries.retries(db, session) if inputs else []
-        forked = queries.forks(db, session) if inputs else {}
         saved = 0 if options.checkpoints else queries.checkpoints(db, session, options.turn)
-        refused = queries.refused(db, session) if any(commit.lifecycle_state for commit in found) else set()
+        marks = marks_of(db, session, found if inputs else [])
     out = screen()
     if options.json:
         for commit in found:
@@ -133,80 +112,21 @@ def log(options: argparse.Namespace) -> int:
     narrowed = options.tool or options.failed
     if not found:
         out.line("no commit matches" if narrowed or options.turn else "no commits yet")
-    width = min(max((len(actor(commit)) for commit in found), default=0), 24)
-    again = {row.commit_id or row.turn: row for row in retried}
+    width = actor_width(found)
     shown = -1
     for commit in found:
         if commit.turn != shown:
             shown = commit.turn
             turn = inputs.get(shown)
-            retry = again.get(shown)
-            mark = f"retry of turn {retry.original_turn} (attempt {retry.attempt})  " if retry else ""
-            mark += _forked(forked, shown)
-            started = Styled(day_time(turn.started_at) if turn else "before the first", "dim")
-            asked = turn.input_summary if turn else ""
-            out.line(Styled(f"turn {shown}", "bold"), "  ", Styled(mark, "yellow"), started, "  ", asked)
-            # A model's answer is a commit itself.
-            if turn and turn.output_summary and not turn.answer_commit and not narrowed:
-                out.line(" " * _BEFORE_ACTOR, Styled(f"{'answer':{width}}", "cyan"), "  ", turn.output_summary)
-        out.line(
-            Styled(commit.commit_id[:SHORT_ID], "yellow"),
-            f"  {clock(commit.committed_at)}  ",
-            Styled(f"{actor(commit):{width}}", "cyan"),
-            "  ",
-            Styled(f"attempt {again[commit.commit_id].attempt}  " if commit.commit_id in again else "", "yellow"),
-            Styled(_forked(forked, commit.commit_id), "yellow"),
-            *what(commit),
-            Styled(_REFUSED if commit.commit_id in refused else "", "red"),
-            Styled(_FENCED if commit.fenced else "", "red"),
-            Styled(_SELF_REPORTED if commit.self_reported else "", "dim"),
-        )
+            out.line(*turn_line(shown, turn, marks))
+            if (answer := answer_line(turn, width)) and not narrowed:
+                out.line(*answer)
+        out.line(*commit_line(commit, width, marks))
     if more and not options.limit:
         out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
     if saved and not narrowed:
         out.line(Styled(f"and {count(saved, 'checkpoint')}: turnlog log --checkpoints", "dim"))
     return 0
-
-
-def _forked(forks: dict[int | str, int], what: int | str) -> str:
-    if what not in forks:
-        return ""
-    return f"fork of turn {forks[what]}  " if forks[what] else "fork  "
-
-
-def actor(commit: Commit) -> str:
-    return commit.tool or commit.kind
-
-
-def what(commit: Commit) -> list[Text]:
-    """What a commit did, in a line: how it failed, what was chosen and why, or what went in and came out."""
-    if commit.outcome == "in_flight":
-        return [Styled("in flight", "yellow"), "  ", commit.input_summary]
-    if commit.outcome != "ok":
-        return [*failure(commit), "  ", Styled(commit.input_summary, "dim")]
-    if commit.lifecycle_state or commit.pinned:
-        state, why = _said(commit)
-        return [state, Styled(why, "dim")]
-    if commit.kind == "eviction":
-        return [left_by(commit.delta), Styled(" left the context", "dim")]
-    if commit.choice:
-        said = commit.reason or commit.output_summary
-        return [commit.choice, Styled(f" - {said}" if said else "", "dim")]
-    return [commit.input_summary, Styled(f" -> {commit.output_summary}" if commit.output_summary else "", "dim")]
-
-
-def _said(commit: Commit) -> tuple[str, str]:
-    """The lifecycle state that a commit says, and what it says with it."""
-    state = commit.lifecycle_state or ("pinned" if commit.pinned == "true" else "unpinned")
-    more = [said for said in (commit.pause_reason, commit.input_summary) if said not in ("", state)]
-    return state, " - ".join(["", *more])
-
-
-def failure(failed: Commit | queries.Failed) -> list[Text]:
-    said = f"{failed.error}: {failed.error_message}" if failed.error_message else failed.error
-    inferred = isinstance(failed, Commit) and failed.outcome_source == "inferred"
-    mark = Styled(" (inferred)" if inferred else "", "dim")
-    return [Styled(failed.outcome.upper(), "red bold"), mark, f" {said}" if said != failed.outcome else ""]
 
 
 def show(options: argparse.Namespace) -> int:
@@ -268,7 +188,7 @@ def _show_commit(out: Screen, commit: Commit, turn_input: str, refused: bool) ->
     if commit.outcome_source:
         rows.append(("known", f"{commit.outcome_source} from the result"))
     if commit.lifecycle_state or commit.pinned:
-        rows.append(("lifecycle", "".join(_said(commit)) + (_REFUSED if refused else "")))
+        rows.append(("lifecycle", "".join(stated(commit)) + (REFUSED if refused else "")))
     if commit.self_reported:
         rows.append(("reported", "by the agent itself, over MCP"))
     if commit.fenced:

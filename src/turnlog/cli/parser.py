@@ -19,15 +19,18 @@ _SHORT_AGES = {"s": 1.0, "m": 60.0}
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _EPILOG = """\
 examples:
-  turnlog demo                        watch an offline agent being recorded
-  turnlog run python app.py           record a program without changing it
-  turnlog log --failed                what went wrong in the newest session
-  turnlog diff 4 5                    what changed from turn 4 to turn 5, and why
-  turnlog files --last 5              which files it modified in the last 5 turns
-  turnlog sql "from tool_stats"       ask in SQL
+  turnlog demo                    watch an offline agent being recorded
+  turnlog run python app.py       record a program without changing it
+  turnlog watch                   what running agents do, as they do it
+  turnlog log --failed            what went wrong in the newest session
+  turnlog log --graph             which turn goes on from which
+  turnlog diff 4 5                what changed from turn 4 to turn 5, and why
+  turnlog files --last 5          which files it modified in the last 5 turns
+  turnlog sql "from tool_stats"   ask in SQL
 
-Commands read the newest session unless --session names another; any unique beginning of its id will do.
-Data lies in the directory that `turnlog path` prints; TURNLOG_DIR names another.
+Commands read the newest session unless --session names another; any unique
+beginning of its id will do. Data lies in the directory that `turnlog path`
+prints; TURNLOG_DIR names another.
 """
 
 
@@ -59,6 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
         _mcp,
         _sessions,
         _log,
+        _watch,
         _show,
         _diff,
         _files,
@@ -78,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
         _frameworks,
         _doctor,
         _path,
+        _completion,
     )
     for add in adders:
         add(commands)
@@ -257,6 +262,7 @@ examples:
   turnlog log -n 5
   turnlog log --turn 3
   turnlog log --tool write_file --failed
+  turnlog log --graph                  which turn goes on from which: retries, forks, sub-agents
   turnlog log --evicted                what left the model's context
   turnlog log --json | jq .delta
 """,
@@ -268,7 +274,29 @@ examples:
     only = command.add_mutually_exclusive_group()
     only.add_argument("--failed", action="store_true", help="only what did not end well")
     only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
+    command.add_argument("--graph", action="store_true", help="draw which turn goes on from which, and what ran inside of what")
     command.add_argument("--checkpoints", action="store_true", help="also each step at which the framework saved its state")
+    _json(command)
+    command.set_defaults(refuse=command.error)
+
+
+def _watch(commands: Any) -> None:
+    command = _command(
+        commands,
+        "watch",
+        "show what running agents do, as they do it",
+        epilog="""\
+examples:
+  turnlog watch                                      every session
+  turnlog watch -s 4f1c --json | jq -c .commit.tool
+
+It shows what ends from now on, what runs for longer than a second, and calls
+that go in circles, until Ctrl-C. It keeps nobody from writing.
+""",
+    )
+    command.add_argument(
+        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
+    )
     _json(command)
 
 
@@ -613,6 +641,22 @@ def _path(commands: Any) -> None:
     command.add_argument(
         "what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory"
     )
+
+
+def _completion(commands: Any) -> None:
+    command = _command(
+        commands,
+        "completion",
+        "print what makes a shell complete commands, options and session ids",
+        epilog="""\
+examples:
+  source <(turnlog completion bash)                              now; or this line in ~/.bashrc
+  turnlog completion zsh > "${fpath[1]}/_turnlog"                for all of your next shells
+  turnlog completion fish > ~/.config/fish/completions/turnlog.fish
+""",
+    )
+    command.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell is to complete")
+    command.add_argument("--ids", action="store_true", help=argparse.SUPPRESS)
 
 
 def _command(commands: Any, name: str, brief: str, **more: Any) -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from turnlog import queries
 from turnlog.cli.asking import asking
-from turnlog.cli.log import SHORT_ID
+from turnlog.cli.commit import SHORT_ID
 from turnlog.cli.render import Screen, Styled, Text, count, duration, record, screen, short
 from turnlog.queries import DecisionReversal, Loop, OutcomeCost, ToolFailure, ToolSequence
 

@@ -8,7 +8,8 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.asking import asking
-from turnlog.cli.log import SHORT_ID, actor, chosen, what
+from turnlog.cli.commit import SHORT_ID, actor, what
+from turnlog.cli.log import chosen
 from turnlog.cli.render import Screen, Styled, Text, count, record, screen
 from turnlog.queries import Built, Commit, Database, Entry, InContext, Source, Why
 

@@ -10,10 +10,11 @@ import os
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
+
+from turnlog.cli.widths import GAP, columns, cut, head, shared
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 # C0, DEL, C1, line separators, and the marks that reorder text: each could rewrite what a reader sees.
@@ -21,8 +22,6 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\
 _IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HASH = re.compile(r"^((?:hmac-)?sha256:)([0-9a-f]{7})[0-9a-f]+$")
 _SPAN_ID = re.compile(r"^[0-9a-f]{16}$")
-_MOST_CELL = 60
-_LEAST_CELL = 20
 _JSON_TEXT = {"delta", "alternatives", "attributes"}
 
 
@@ -52,7 +51,7 @@ class Screen:
             written = []
             for plain, style in parts:
                 if columns(plain) >= room:
-                    written.append(self._styled(_head(plain, room - 1) + "…", style))
+                    written.append(self._styled(head(plain, room - 1) + "…", style))
                     break
                 room -= columns(plain)
                 written.append(self._styled(plain, style))
@@ -64,25 +63,28 @@ class Screen:
             self.line(indent, line.replace("\t", "    "))
 
     def table(
-        self, rows: Iterable[Sequence[Text]], header: Sequence[str] = (), indent: str = "", long: int | None = None
-    ) -> None:
-        """Aligned columns, two spaces apart; the last is as wide as it likes. A `long` one is cut for those behind it."""
+        self,
+        rows: Iterable[Sequence[Text]],
+        header: Sequence[str] = (),
+        indent: str = "",
+        drop: Sequence[str] = (),
+        whole: Sequence[str] = (),
+    ) -> list[str]:
+        """Aligned columns, two spaces apart. On a terminal the widest texts are cut, but none of those that `whole` names, and
+        the columns that `drop` names are left out, the first of them first, until the rest has room. Which were?"""
         cells: list[Sequence[Text]] = [[Styled(title, "dim") for title in header]] if header else []
         cells += rows
         if not cells:
-            return
-        *widths, last = [max(columns(inert(_plain(row[index]))) for row in cells) for index in range(len(cells[0]))]
-        if self.width:
-            widths = [min(width, _MOST_CELL) for width in widths]
-            excess = len(indent) + sum(widths) + 2 * len(widths) + last - self.width
-            if long is not None and excess > 0:
-                widths[long] = max(widths[long] - excess, min(widths[long], _LEAST_CELL))
-        for row in cells:
-            texts: list[Text] = [indent]
-            for cell, width in zip(row, widths, strict=False):
-                plain = cut(inert(_plain(cell)), width)
-                texts += [_like(cell, plain), " " * (width - columns(plain) + 2)]
-            self.line(*texts, row[-1])
+            return []
+        plain = [[inert(_plain(cell)) for cell in row] for row in cells]
+        shown, widths = shared(plain, header, self.width - len(indent) if self.width else sys.maxsize, drop, whole)
+        for row, texts in zip(cells, plain, strict=True):
+            line: list[Text] = [indent]
+            for index, width in zip(shown, widths, strict=True):
+                text = cut(texts[index], width)
+                line += [_like(row[index], text), " " * (width - columns(text) + GAP)]
+            self.line(*line[:-1])
+        return [title for index, title in enumerate(header) if index not in shown]
 
     def json(self, value: Mapping[str, Any]) -> None:
         """One JSON object on one line; times in UTC with Z."""
@@ -99,8 +101,15 @@ def screen(*, whole: bool = False) -> Screen:
     """The standard output as what it is: a terminal with a width, or a pipe. `whole`: long lines are left to the terminal."""
     if not sys.stdout.isatty():
         return Screen(sys.stdout)
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    return Screen(sys.stdout, 0 if whole else shutil.get_terminal_size().columns, not plain)
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Screen(sys.stdout, 0 if whole else shutil.get_terminal_size().columns, colour)
+
+
+def progress(what: str) -> None:
+    """One line on stderr that the next takes the place of, and an empty one erases. For a terminal that can erase only."""
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        sys.stderr.write(f"\r\x1b[K{head(inert(what), shutil.get_terminal_size().columns - 1)}")
+        sys.stderr.flush()
 
 
 def complain(message: str) -> None:
@@ -121,33 +130,6 @@ def _picture(found: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else "\ufffd"
-
-
-def columns(text: str) -> int:
-    """How many columns of a terminal the text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(_columns_of(letter) for letter in text)
-
-
-def _columns_of(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
-
-
-def cut(text: str, room: int) -> str:
-    """The text, or as much of it as fits with an ellipsis at its end."""
-    return text if columns(text) <= room else _head(text, room - 1) + "…"
-
-
-def _head(text: str, room: int) -> str:
-    taken = 0
-    for index, letter in enumerate(text):
-        taken += _columns_of(letter)
-        if taken > room:
-            return text[:index]
-    return text
 
 
 def short(value: str) -> str:

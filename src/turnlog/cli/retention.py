@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from turnlog.cli.render import Screen, Styled, Text, count, day_time, screen, size
+from turnlog.cli.render import Screen, Styled, Text, count, day_time, progress, screen, size
 from turnlog.errors import TurnlogError
 from turnlog.settings import Settings, read_settings
 from turnlog.store import retention
@@ -13,6 +13,7 @@ from turnlog.store.loader import load
 from turnlog.store.retention import Doomed, Freed, Plan
 
 _MOST_SHOWN = 30
+_TITLES = ("SESSION", "STATUS", "LAST ACTIVE", "SPANS", "CONTENT", "WHAT GOES")
 
 
 def gc(options: argparse.Namespace) -> int:
@@ -21,17 +22,17 @@ def gc(options: argparse.Namespace) -> int:
     if not settings.directory.exists():
         out.line("nothing has been recorded yet")
         return 0
-    load(settings, settings.patience, lambda report: _progress(f"loading what was recorded: {report.rows:,} rows"))
+    load(settings, settings.patience, lambda report: progress(f"loading what was recorded: {report.rows:,} rows"))
     plan = retention.plan(settings, options.older_than, options.keep_durable)
-    _progress("")
+    progress("")
     _show(out, plan)
     if not (plan.sessions or plan.blobs) or options.dry_run:
         return 0
     if not options.yes and not _agreed(plan):
         out.line("nothing was deleted")
         return 0
-    freed = retention.collect(settings, plan, settings.patience, _progress)
-    _progress("")
+    freed = retention.collect(settings, plan, settings.patience, progress)
+    progress("")
     _tell(out, freed, settings)
     return 0
 
@@ -40,7 +41,7 @@ def _show(out: Screen, plan: Plan) -> None:
     spared = [f"{plan.pinned:,} pinned"] * bool(plan.pinned) + [f"{plan.in_use:,} in use"] * bool(plan.in_use)
     if plan.sessions:
         rows = [_row(session) for session in plan.sessions[:_MOST_SHOWN]]
-        out.table(rows, ("SESSION", "STATUS", "LAST ACTIVE", "SPANS", "CONTENT", "WHAT GOES"))
+        out.table(rows, _TITLES, drop=("CONTENT", "SPANS"), whole=("WHAT GOES",))
         if plan.sessions[_MOST_SHOWN:]:
             out.line(Styled(f"and {len(plan.sessions) - _MOST_SHOWN:,} more", "dim"))
     if plan.sessions or plan.blobs:
@@ -90,9 +91,3 @@ def _tell(out: Screen, freed: Freed, settings: Settings) -> None:
         out.line(f"{count(freed.plan.blobs, 'blob')} deleted")
     change = freed.bytes_before - freed.bytes_after
     out.line(f"the store has {size(freed.bytes_after)} instead of {size(freed.bytes_before)}: {size(max(change, 0))} freed")
-
-
-def _progress(what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{what}")
-        sys.stderr.flush()

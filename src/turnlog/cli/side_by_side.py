@@ -8,8 +8,9 @@ import argparse
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
-from turnlog.cli.log import SHORT_ID, what
-from turnlog.cli.render import Screen, Styled, Text, columns, count, cut, duration, inert, record, screen
+from turnlog.cli.commit import SHORT_ID, what
+from turnlog.cli.render import Screen, Styled, Text, count, duration, inert, record, screen
+from turnlog.cli.widths import columns, cut, pad
 from turnlog.errors import TurnlogError
 from turnlog.queries import Commit, Divergence, RetryDiff, Session, SessionDiff, SessionDivergence, Step, TurnAttempt
 
@@ -161,7 +162,7 @@ def _show_steps(
 
 def _line(out: Screen, label: str, left: str, right: str, width: int, style: str = "") -> None:
     shown = cut(left, width)
-    texts: list[Text] = [Styled(f"{label:{_GUTTER}}", "dim"), Styled(shown + " " * (width - columns(shown) + 2), style)]
+    texts: list[Text] = [Styled(f"{label:{_GUTTER}}", "dim"), Styled(pad(shown, width + 2), style)]
     out.line(*texts, Styled(right, style))
 
 

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from turnlog.cli.asking import asking
-from turnlog.cli.render import Screen, complain, count, inert, screen, to_json
-from turnlog.errors import TurnlogError
+from turnlog.cli.render import Screen, Styled, complain, count, inert, screen, to_json
+from turnlog.errors import TurnlogError, is_interrupt
 from turnlog.settings import read_settings
 from turnlog.store import sandbox, schema
 from turnlog.store.sandbox import Answer
@@ -50,7 +50,9 @@ def _write(out: Screen, answer: Answer, options: argparse.Namespace) -> None:
         for row in answer.rows:
             out.block(str(row[1]), indent="")
     else:
-        out.table([[_cell(value) for value in row] for row in answer.rows], answer.columns)
+        rows = [[_cell(value) for value in row] for row in answer.rows]
+        if hidden := out.table(rows, answer.columns, drop=answer.columns[:0:-1]):
+            out.line(Styled(f"and {count(len(hidden), 'more column')}: --json has them all", "dim"))
     if answer.more:
         complain(f"only the first {count(len(answer.rows), 'row')} of more; -n 0 shows all")
 
@@ -91,7 +93,9 @@ def _prompt(options: argparse.Namespace) -> int:
         except EOFError:
             out.line()
             return 0
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, RuntimeError) as error:
+            if not is_interrupt(error):
+                raise
             lines = []
             out.line()
         except TurnlogError as error:

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.commit import SHORT_ID, failure
 from turnlog.cli.context import evicted_state
-from turnlog.cli.log import SHORT_ID, failure
 from turnlog.cli.patterns import show_loops
 from turnlog.cli.render import Screen, Styled, Text, count, day_time, duration, record, screen, short
 from turnlog.cli.side_by_side import diff_retry, diff_sessions
@@ -70,7 +70,7 @@ def _show_entries(out: Screen, entries: list[Entry]) -> None:
             for entry in members
             if entry not in steps[_LAST_STEPS:]
         ]
-        out.table(rows, indent="  ", long=1)
+        out.table(rows, indent="  ")
         if steps[_LAST_STEPS:]:
             out.line(Styled(f"  and {len(steps) - _LAST_STEPS} earlier choices of tools: turnlog log", "dim"))
 
@@ -135,10 +135,11 @@ def files(options: argparse.Namespace) -> int:
     span = f"turn {turns}" if since == turns else f"turns {since} to {turns}"
     out.line(Styled(f"session {session}  {span}", "dim"))
     if modified:
-        out.table([_file_row(row) for row in modified], ("FILE", "LAST", "TURN", "CHANGES", "EVIDENCE", "WHEN", "BY"))
+        titles = ("FILE", "LAST", "TURN", "CHANGES", "EVIDENCE", "WHEN", "BY")
+        out.table([_file_row(row) for row in modified], titles, drop=("WHEN", "EVIDENCE", "CHANGES"), whole=("BY",))
     elif touched:
-        titles = ("WHAT", "KIND", "LAST", "TURN", "TOUCHES", "EVIDENCE", "WHEN", "BY")
-        out.table([_touched_row(row) for row in touched], titles)
+        kinds = ("WHAT", "KIND", "LAST", "TURN", "TOUCHES", "EVIDENCE", "WHEN", "BY")
+        out.table([_touched_row(row) for row in touched], kinds, drop=("WHEN", "EVIDENCE", "TOUCHES"), whole=("BY",))
     else:
         out.line("nothing touched" if options.all else "no files modified")
     return 0

@@ -24,6 +24,7 @@ from turnlog.queries.commit import (
     refused,
     self_reported,
     unresolved_failures,
+    written_since,
 )
 from turnlog.queries.entry import Difference, Entry, Pending, TurnDiff, diff, pending, state
 from turnlog.queries.file import (
@@ -36,6 +37,7 @@ from turnlog.queries.file import (
     touches_by_turn,
     working_set,
 )
+from turnlog.queries.graph import GraphNode, NestedSession, nested_commits, nested_sessions, turn_graph
 from turnlog.queries.health import Loss, Scope, loaded_to, losses, schema_version, scopes
 from turnlog.queries.lease import Claim, Writer, leases, writers
 from turnlog.queries.message import Eviction, Message, OutOfContext, context, evictions, last_model_turn, out_of_context
@@ -99,11 +101,13 @@ __all__ = [
     "Failed",
     "FileChange",
     "Found",
+    "GraphNode",
     "InContext",
     "Loop",
     "Loss",
     "Message",
     "ModifiedFile",
+    "NestedSession",
     "OutOfContext",
     "OutcomeCost",
     "Patterns",
@@ -160,6 +164,8 @@ __all__ = [
     "loops",
     "losses",
     "nearest_commits",
+    "nested_commits",
+    "nested_sessions",
     "out_of_context",
     "patterns",
     "pending",
@@ -187,10 +193,12 @@ __all__ = [
     "totals",
     "touches_by_turn",
     "turn_bars",
+    "turn_graph",
     "turns",
     "unresolved_failures",
     "unverified",
     "why",
     "working_set",
     "writers",
+    "written_since",
 ]

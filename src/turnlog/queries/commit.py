@@ -122,6 +122,25 @@ def log(
     )
 
 
+def written_since(db: Database, since_ns: int, session: str = "", limit: int = 1000) -> list[Commit]:
+    """What has ended since a time and what still runs, of one session or of all, in the order of time; the newest of many."""
+    found = rows(
+        db,
+        Commit,
+        """
+        from commits
+        where ($session = '' or session_id = $session)
+          and (ended_ns >= $since or outcome = 'in_flight')
+          and checkpoint_source not in ('input', 'step', 'fork')
+          and memory_operation = ''
+        order by ended_ns desc, sequence desc, commit_id desc
+        limit $limit
+        """,
+        {"session": session, "since": since_ns, "limit": limit},
+    )
+    return found[::-1]
+
+
 def checkpoints(db: Database, session: str, turn: int = 0) -> int:
     """How many checkpoints the framework saved while it ran."""
     saved = "from checkpoints where session_id = $session and source <> 'update' and ($turn = 0 or turn = $turn)"
@@ -158,12 +177,28 @@ def find_commit(db: Database, prefix: str) -> Commit:
     """The commit that a prefix of its id names; of several, the newest is not guessed."""
     found = rows(db, Commit, "from commits where starts_with(commit_id, ?) order by ended_ns desc limit 4", [prefix])
     if not found:
-        raise NotFound(f"there is no commit {prefix!r}. Ids are in the first column of: turnlog log")
+        raise NotFound(f"there is no commit {prefix!r}. {_nearest(db, prefix)}Ids are in the first column of: turnlog log")
     if len(found) > 1:
         raise NotFound(
             f"{prefix!r} names several commits: {some([commit.commit_id for commit in found])}. Give more of the id."
         )
     return found[0]
+
+
+def _nearest(db: Database, prefix: str) -> str:
+    """The commits whose ids begin most like this, where some begin nearly so."""
+    found = db.execute(
+        """
+        select left(commit_id, greatest(length($prefix), 7)), max(tool), max(kind)
+        from commits
+        where jaro_winkler_similarity(left(commit_id, length($prefix)), $prefix) > 0.8
+        group by commit_id
+        order by jaro_winkler_similarity(left(commit_id, length($prefix)), $prefix) desc, max(ended_ns) desc
+        limit 3
+        """,
+        {"prefix": prefix},
+    ).fetchall()
+    return f"Nearest: {', '.join(f'{name} ({tool or kind})' for name, tool, kind in found)}. " if found else ""
 
 
 def decision_of(db: Database, commit: Commit) -> Decided | None:

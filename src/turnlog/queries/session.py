@@ -91,8 +91,16 @@ def find_session(db: Database, prefix: str = "") -> str:
     if found:
         raise NotFound(f"{prefix!r} names {len(found)} sessions: {some([row[0] for row in found])}. Give more of the id.")
     near = db.execute(
-        "select session_id from sessions order by jaro_winkler_similarity(session_id, ?) desc, last_active_ns desc limit 3",
-        [prefix],
+        """
+        select session_id
+        from sessions
+        order by greatest(
+            jaro_winkler_similarity(session_id, $prefix),
+            jaro_winkler_similarity(left(session_id, length($prefix)), $prefix)
+        ) desc, last_active_ns desc
+        limit 3
+        """,
+        {"prefix": prefix},
     ).fetchall()
     hint = f"Nearest: {some([row[0] for row in near])}." if near else "No session has been recorded yet."
     raise NotFound(f"there is no session {prefix!r}. {hint}")

@@ -1,4 +1,4 @@
-"""Whether something was written, without opening anything: what the journals and the store weigh."""
+"""Whether something was written since a page looked last."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import time
 from starlette.concurrency import run_in_threadpool
 
 from turnlog.settings import Settings
-
-State = tuple[tuple[str, int, int], ...]
+from turnlog.watching import State, look
 
 
 class Watch:
@@ -24,16 +23,5 @@ class Watch:
     async def state(self) -> State:
         if time.monotonic() - self._looked >= self.every / 2:
             self._looked = time.monotonic()
-            self._state = await run_in_threadpool(self._look)
+            self._state = await run_in_threadpool(look, self._settings)
         return self._state
-
-    def _look(self) -> State:
-        found = []
-        for path in (self._settings.database, *self._settings.journals.glob("*")):
-            try:
-                stat = path.stat()
-            except OSError:
-                continue
-            # A living process touches its journal now and then.
-            found.append((path.name, stat.st_size, stat.st_mtime_ns if path == self._settings.database else 0))
-        return tuple(sorted(found))
