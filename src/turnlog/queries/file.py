@@ -76,6 +76,12 @@ def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[s
     return found
 
 
+def blamed_in(db: Database, session: str, path: str, limit: int) -> list[FileChange]:
+    """Who changed a file that a session touched, in that session, newest first; `path` as its working set has it."""
+    within = "from blame(?) where session_id = ? order by changed_ns desc, sequence desc limit ?"
+    return rows(db, FileChange, within, [path, session, limit])
+
+
 def blame(db: Database, path: str, folder: str = "") -> list[FileChange]:
     """Who changed a file, in any session, newest first, also under its earlier names. `folder`: what `path` is relative to.
 
