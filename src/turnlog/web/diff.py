@@ -221,7 +221,7 @@ def compare(ask: Ask) -> Page:
         heading("Compare two sessions"),
         _choose_sessions(ask, one, other),
         _parted(ask, found.divergence, commits),
-        card("Step by step", _steps(shown, commits, found.divergence, one, other)),
+        card("Step by step", _steps(shown, commits, found.divergence, one, other, by_turn=True)),
         nothing(f"The first {_MOST_STEPS} of {len(found.steps):,} steps.") if len(found.steps) > _MOST_STEPS else None,
     )
     return Page(f"{one} and {other}", body, found, place="/compare")
@@ -269,7 +269,13 @@ def _parted(ask: Ask, divergence: Divergence | SessionDivergence | None, commits
 
 
 def _steps(
-    steps: list[Step], commits: dict[str, Commit], parted: Divergence | SessionDivergence | None, left: str, right: str
+    steps: list[Step],
+    commits: dict[str, Commit],
+    parted: Divergence | SessionDivergence | None,
+    left: str,
+    right: str,
+    *,
+    by_turn: bool = False,
 ) -> Html:
     def side(id: str) -> Html:
         commit = commits.get(id)
@@ -295,7 +301,7 @@ def _steps(
         same = step.same and step.same_context and step.same_request
         rows.append(
             row(
-                f"{step.turn}.{step.step}" if step.turn else step.step,
+                f"{step.turn}.{step.step}" if by_turn else step.step,
                 "=" if same and not here else "≠",
                 side(step.commit_a),
                 side(step.commit_b),

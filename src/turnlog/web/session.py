@@ -182,7 +182,7 @@ def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None) -> Htm
 
 def _commit(commit: Commit, offset: float, length: float) -> Html:
     failed = commit.outcome not in ("ok", "in_flight")
-    told = commit.error_message or commit.error if failed else commit.output_summary if commit.tool else commit.reason
+    told = commit.error_message or commit.error if failed else commit.reason or commit.output_summary
     start = min(max(100 * offset / length, 0.0), 100.0 - _LEAST_SHARE)
     width = min(max(100 * commit.duration_ms / length, _LEAST_SHARE), 100.0 - start)
     kind = "failed" if failed else "tool" if commit.kind == "tool" else "model" if commit.kind == "decision" else "waiting"
@@ -198,7 +198,7 @@ def _commit(commit: Commit, offset: float, length: float) -> Html:
             flag("SELF-REPORTED") if commit.self_reported else None,
             flag("FENCED", "bad") if commit.fenced else None,
             " ",
-            said(commit.choice or commit.input_summary or ("" if told == commit.output_summary else commit.output_summary)),
+            said(commit.choice or commit.input_summary),
             el("span", said(told), class_="told") if told else None,
             class_="what",
         ),
