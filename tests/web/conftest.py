@@ -17,8 +17,8 @@ from web.story import TRACES, tell
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, ViewportSize
 
-_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
-_ARGUMENTS = (
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
+ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -34,10 +34,10 @@ Open = Callable[..., "Page"]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api", reason="the page is tested with playwright: pip install playwright")
-    if not _CHROMIUM:
+    if not CHROMIUM:
         pytest.skip("the page is tested with Chromium, which is not installed: apt-get install chromium")
     with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=_CHROMIUM, args=list(_ARGUMENTS))
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield launched
         launched.close()
 

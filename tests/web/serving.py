@@ -42,7 +42,7 @@ class Served(NamedTuple):
     def token(self) -> str:
         return self.address.partition("token=")[2]
 
-    def url(self, path: str, **query: Any) -> str:
+    def url(self, path: str, /, **query: Any) -> str:
         return f"{self.origin}{path}" + (f"?{urlencode(query)}" if query else "")
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
@@ -57,7 +57,7 @@ class Served(NamedTuple):
         connection.close()
         return found
 
-    def json(self, path: str, **query: Any) -> Any:
+    def json(self, path: str, /, **query: Any) -> Any:
         """What the twin of a view answers, asked with the token as a bearer."""
         answer = self.ask(f"{path}.json?{urlencode(query)}", Authorization=f"Bearer {self.token}")
         assert answer.status == 200, answer

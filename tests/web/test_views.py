@@ -32,7 +32,7 @@ def commit_of(served: Served, session: str, tool: str, turn: int) -> queries.Com
 def test_sessions_are_listed_with_what_is_to_be_known_of_each(told: Served, demo: str, open_page: Open) -> None:
     page = open_page(told)
     found = {row[0]: row[1:] for row in cells(page, "Sessions, newest first")}
-    assert list(found)[0] == "parser"
+    assert next(iter(found)) == "parser"
     assert found["parser"][:9] == ["idle", "builder", "2", "7", "0", "1", "1", "1,200", "34"]
     assert found["s"] == ["idle", "-", "3", "12", "1", "0", "0", "90", "18", "MS", "2026-09-21 14:13:35"]
     assert found[demo][:4] == ["idle", "coder", "4", "24"]
@@ -77,14 +77,24 @@ def test_a_session_shows_its_turns_and_its_log(told: Served, demo: str, open_pag
     ]
     assert texts(page.locator(".turns li").nth(2).locator(".flag")) == [f"{bars[1].failures} FAILED"]
     for turn, bar in enumerate(reversed(bars)):
-        drawn = page.locator(".turns li").nth(turn).locator("rect").evaluate_all("found => found.map(each => each.classList[0])")
+        drawn = (
+            page.locator(".turns li").nth(turn).locator("rect").evaluate_all("found => found.map(each => each.classList[0])")
+        )
         assert drawn[0] == "model"
         assert ("tool" in drawn) == (bar.tool_ms > bar.duration_ms / 1000)
 
 
 def test_failures_retries_evictions_and_doubts_are_marked(told: Served, open_page: Open) -> None:
     page = open_page(told, "/session?id=parser")
-    assert facts(page)[:7] == ["idle", "builder", "2 turns", "7 commits", "1 eviction", "1 unverified", "1,200 tokens in, 34 out"]
+    assert facts(page)[:7] == [
+        "idle",
+        "builder",
+        "2 turns",
+        "7 commits",
+        "1 eviction",
+        "1 unverified",
+        "1,200 tokens in, 34 out",
+    ]
     assert texts(page.locator(".turns .marks")) == ["EVICTED", ""]
     assert texts(page.locator(".log .what")) == [
         "decision answer It passes.",

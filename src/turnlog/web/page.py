@@ -43,8 +43,8 @@ def a(to: str, *children: Child, **attributes: Any) -> Html:
     return el("a", *children, href=to, **attributes)
 
 
-def whole(page: Page) -> str:
-    """The document around a page."""
+def whole(page: Page, seen: str) -> str:
+    """The document around a page. `seen`: how much was written when it was made."""
     nav = el(
         "nav",
         [a(path, name, aria_current="page" if path == page.place else None) for name, path in _PLACES],
@@ -69,7 +69,7 @@ def whole(page: Page) -> str:
         el("button", "◐", class_="theme", type="button", aria_label="Light or dark", title="Light or dark (t)"),
         el("button", "?", class_="keys", type="button", aria_label="Keys", title="Keys (?)"),
     )
-    main = el("main", page.body, id="main", tabindex="-1", data_live="" if page.live else None)
+    main = el("main", page.body, id="main", tabindex="-1", data_live=seen if page.live else None)
     return document(el("html", head, el("body", top, main), lang="en"))
 
 

@@ -129,6 +129,7 @@ function say(text, on = true) {
 async function show(url) {
   const answer = await fetch(url, { headers: { "x-turnlog-part": "main" } });
   if (!answer.ok) return;
+  main.dataset.live = answer.headers.get("x-turnlog-seen");
   const text = await answer.text();
   if (url.href !== location.href) history.replaceState(null, "", url);
   else if (text === main.dataset.shown) return;
@@ -170,7 +171,7 @@ function again() {
 main.addEventListener("focusout", () => setTimeout(again, 300));
 
 function follow() {
-  source = new EventSource("/live");
+  source = new EventSource(`/live?seen=${main.dataset.live}`);
   source.addEventListener("open", () => say("live"));
   source.addEventListener("changed", refresh);
   source.addEventListener("error", () => say("waiting for the server", false));
