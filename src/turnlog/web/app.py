@@ -19,7 +19,8 @@ from turnlog.errors import NotFound, TurnlogError
 from turnlog.settings import Settings
 from turnlog.web import commit, diff, files, health, session, sessions, sql, state
 from turnlog.web.asking import Ask
-from turnlog.web.page import Page, empty, whole
+from turnlog.web.html import join, said
+from turnlog.web.page import Page, a, empty, heading, whole
 from turnlog.web.watching import Watch
 
 View = Callable[[Ask], Page]
@@ -38,6 +39,7 @@ VIEWS: dict[str, View] = {
 }
 _PART = "x-turnlog-part"
 _SEEN = "x-turnlog-seen"
+_THEME = "turnlog_theme"
 _STILL_THERE = 15.0
 
 
@@ -67,7 +69,7 @@ def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], o
         page = await run_in_threadpool(_ask, view, settings, request)
         if request.headers.get(_PART):
             return HTMLResponse(page.body, page.status, {_SEEN: seen})
-        return HTMLResponse(whole(page, seen), page.status)
+        return HTMLResponse(whole(page, seen, request.cookies.get(_THEME, "")), page.status)
 
     return answer
 
@@ -97,7 +99,9 @@ def _ask(view: View, settings: Settings, request: Request) -> Page:
     except TurnlogError as error:
         status = 404 if isinstance(error, NotFound) else 503
         title = "Not found" if status == 404 else "Cannot read"
-        return Page(title, empty(str(error)), {"error": str(error)}, status=status)
+        return Page(
+            title, join(heading(title), empty(said(error), a("/", "All sessions"))), {"error": str(error)}, status=status
+        )
 
 
 def _plain(data: object) -> object:

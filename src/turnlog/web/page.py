@@ -43,8 +43,8 @@ def a(to: str, *children: Child, **attributes: Any) -> Html:
     return el("a", *children, href=to, **attributes)
 
 
-def whole(page: Page, seen: str) -> str:
-    """The document around a page. `seen`: how much was written when it was made."""
+def whole(page: Page, seen: str, theme: str) -> str:
+    """The document around a page. `seen`: how much was written when it was made; `theme`: light, dark or the system's."""
     nav = el(
         "nav",
         [a(path, name, aria_current="page" if path == page.place else None) for name, path in _PLACES],
@@ -70,7 +70,9 @@ def whole(page: Page, seen: str) -> str:
         el("button", "?", class_="keys", type="button", aria_label="Keys", title="Keys (?)"),
     )
     main = el("main", page.body, id="main", tabindex="-1", data_live=seen if page.live else None)
-    return document(el("html", head, el("body", top, main), lang="en"))
+    return document(
+        el("html", head, el("body", top, main), lang="en", data_theme=theme if theme in ("light", "dark") else None)
+    )
 
 
 def heading(title: Child, *facts: Child, small: Child = "") -> Html:

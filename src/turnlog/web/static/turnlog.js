@@ -89,7 +89,7 @@ function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const now = root.dataset.theme ?? (dark ? "dark" : "light");
   root.dataset.theme = now === "dark" ? "light" : "dark";
-  localStorage.setItem("turnlog-theme", root.dataset.theme);
+  document.cookie = `turnlog_theme=${root.dataset.theme}; Path=/; SameSite=Strict; Max-Age=31536000`;
 }
 
 document.addEventListener("keydown", (event) => {
@@ -183,8 +183,6 @@ function stop() {
   say("paused", false);
 }
 
-const kept = localStorage.getItem("turnlog-theme");
-if (kept) document.documentElement.dataset.theme = kept;
 arrange();
 if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center" });
 if (main.hasAttribute("data-live")) follow();
