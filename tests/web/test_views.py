@@ -11,7 +11,7 @@ import pytest
 
 from turnlog import queries
 from turnlog.demo.script import CHANGELOG_REQUEST, REQUESTS
-from turnlog.settings import Settings
+from turnlog.settings import Settings, read_settings
 from turnlog.store import schema
 from web.conftest import Open
 from web.reading import cells, facts, plain, texts
@@ -75,6 +75,8 @@ def test_a_session_shows_its_turns_and_its_log(told: Served, demo: str, open_pag
     assert page.locator(".log .id").evaluate_all("links => links.map(link => link.href)") == [
         told.url("/commit", session=demo, id=commit.commit_id) for commit in log
     ]
+    second = page.locator(".log li", has=page.get_by_text("run_tests", exact=True)).nth(1)
+    assert "ATTEMPT 2" in texts(second.locator(".flag"))
     assert texts(page.locator(".turns li").nth(2).locator(".flag")) == [f"{bars[1].failures} FAILED"]
     for turn, bar in enumerate(reversed(bars)):
         drawn = (
@@ -144,6 +146,13 @@ def test_a_commit_shows_the_path_from_what_nobody_verified(told: Served, open_pa
     assert ["3", "tool", "UNVERIFIED", "read_page ID", "expr := term"] in cells(page, "Messages in the context")
 
 
+@pytest.mark.parametrize("template", ["javascript:{trace_id}", "http://localhost/trace", "{trace_id}"])
+def test_an_address_of_traces_that_makes_no_sense_is_a_problem(monkeypatch: pytest.MonkeyPatch, template: str) -> None:
+    monkeypatch.setenv("TURNLOG_TRACE_URL", template)
+    problem = "TURNLOG_TRACE_URL must be an http address with {trace_id} in it; there are no links to traces"
+    assert (read_settings().trace_url, read_settings().problems) == ("", (problem,))
+
+
 def test_two_turns_are_compared_with_the_texts_that_changed(told: Served, demo: str, open_page: Open) -> None:
     page = open_page(told, f"/diff?session={demo}&a=2&b=3")
     assert facts(page)[:2] == ["+3 added", "~2 changed"]
@@ -203,13 +212,15 @@ def test_the_working_set_is_a_heat_strip_that_leads_to_blame(told: Served, demo:
         ["wordcount.py", "file", "www·", "write", "both", "3", "write_file ID"],
         ["test_wordcount.py", "file", "·w··", "create", "both", "1", "write_file ID"],
     ]
-    page.get_by_role("link", name="turn 3: write wordcount.py").click()
+    page.get_by_role("link", name="turn 3: write, both wordcount.py").click()
     changes = cells(page, "Changes, newest first")
     assert [row[1] for row in changes] == ["write", "write", "create"]
     assert changes[0][4:] == [f"turn 3 of {demo}", "Counter replaces the loop. ID"]
     assert page.locator("tr.chosen").count() == 1
     page.get_by_role("link", name="In all sessions").click()
     assert len(cells(page, "Changes, newest first")) == 6
+    page.goto(told.url("/files", session="parser"))
+    assert texts(page.locator("td .declared")) == ["w", "r"], "nobody saw these files on disk"
 
 
 def test_state_is_shown_at_any_turn_with_a_slider(told: Served, demo: str, open_page: Open) -> None:

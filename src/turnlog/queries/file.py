@@ -66,13 +66,13 @@ def working_set(db: Database, session: str, last_turns: int) -> list[Touched]:
     return rows(db, Touched, "from working_set(?, ?) order by turn desc, changed_at desc, key", [session, last_turns])
 
 
-def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[str, str], dict[int, str]]:
-    """Of each file and source of the working set, what each turn did to it."""
-    found: dict[tuple[str, str], dict[int, str]] = {}
-    for kind, key, turn, action in db.execute(
-        "select kind, key, turn, action from touches_by_turn(?, ?)", [session, last_turns]
+def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[str, str], dict[int, tuple[str, str]]]:
+    """Of each file and source of the working set, what each turn did to it, and how that is known."""
+    found: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
+    for kind, key, turn, action, evidence in db.execute(
+        "select kind, key, turn, action, evidence from touches_by_turn(?, ?)", [session, last_turns]
     ).fetchall():
-        found.setdefault((kind, key), {})[turn] = action
+        found.setdefault((kind, key), {})[turn] = (action, evidence)
     return found
 
 

@@ -9,6 +9,7 @@ from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
 from turnlog.web.page import Page, Row, a, commit_link, empty, flag, heading, link, nothing, number, row, table, tabs, when
 
+Heat = dict[int, tuple[str, str]]
 _TURNS = 40
 _MOST = 200
 _LETTERS = {"read": "r", "list": "r", "write": "w", "create": "w", "rename": "w", "delete": "d", "fetch": "f"}
@@ -28,7 +29,7 @@ def working_set(ask: Ask) -> Page:
         el(
             "p",
             [el("span", el("span", letter, class_=f"heat {letter}"), " ", what) for letter, what in _KEY],
-            el("span", "observed: seen on disk · declared: said by the call"),
+            el("span", el("span", "w", class_="heat w declared"), " only declared by the call, not observed on disk"),
             class_="legend",
         ),
         _table(session, found[:_MOST], heat, turns)
@@ -45,16 +46,16 @@ def working_set(ask: Ask) -> Page:
     return Page("Working set", body, found)
 
 
-def _table(session: str, found: list[Touched], heat: dict[tuple[str, str], dict[int, str]], turns: range) -> Html:
+def _table(session: str, found: list[Touched], heat: dict[tuple[str, str], Heat], turns: range) -> Html:
     rows = [_row(session, each, heat.get((each.kind, each.key), {}), turns) for each in found]
     head = ("What", "Kind", "By turn", "Last", "Evidence", "Touches", "By")
     numbers = join("By turn", el("span", [el("span", turn, class_="heat") for turn in turns], class_="axis"))
     return table(head, rows, caption="Working set", heads={"By turn": numbers}, class_="list")
 
 
-def _row(session: str, each: Touched, heat: dict[int, str], turns: range) -> Row:
+def _row(session: str, each: Touched, heat: Heat, turns: range) -> Row:
     name = a(_blame_link(each.key, session), said(each.key)) if each.kind == "file" else said(each.key)
-    cells = [_heat(session, each, turn, heat[turn]) if turn in heat else el("span", "·", class_="heat") for turn in turns]
+    cells = [_heat(session, each, turn, *heat[turn]) if turn in heat else el("span", "·", class_="heat") for turn in turns]
     return row(
         el("th", name, scope="row"),
         each.kind,
@@ -67,16 +68,16 @@ def _row(session: str, each: Touched, heat: dict[int, str], turns: range) -> Row
     )
 
 
-def _heat(session: str, each: Touched, turn: int, action: str) -> Html:
+def _heat(session: str, each: Touched, turn: int, action: str, evidence: str) -> Html:
     letter = _LETTERS.get(action, "x")
     to = (
         _blame_link(each.key, session, turn)
         if each.kind == "file" and letter in "wd"
         else link("/session", id=session, turn=turn)
     )
-    return a(
-        to, letter, class_=f"heat {letter}", title=f"turn {turn}: {action}", aria_label=f"turn {turn}: {action} {each.key}"
-    )
+    told = f"turn {turn}: {action}{f', {evidence}' if evidence else ''}"
+    kind = f"heat {letter}{' declared' if evidence == 'declared' else ''}"
+    return a(to, letter, class_=kind, title=told, aria_label=f"{told} {each.key}")
 
 
 def _blame_link(path: str, session: str, turn: int = 0) -> str:

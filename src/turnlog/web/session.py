@@ -26,6 +26,7 @@ def session(ask: Ask) -> Page:
     commits = queries.log(ask.db, id, turn=turn, limit=_COMMITS + 1)
     flags = queries.session_flags(ask.db, [id]).get(id)
     loops = queries.loops(ask.db, id)
+    again = {each.commit_id: each.attempt for each in queries.retries(ask.db, id) if each.kind == "tool"}
     body = join(
         _head(found, flags),
         tabs(id, "/session", turn),
@@ -36,7 +37,7 @@ def session(ask: Ask) -> Page:
         el(
             "div",
             _timeline(id, bars, turn, newest),
-            _commits(id, commits, bars, turn),
+            _commits(id, commits, bars, again, turn),
             class_="beside",
         ),
     )
@@ -134,12 +135,12 @@ def _rect(kind: str, start: float, width: float) -> Html | None:
     return el("rect", x=f"{start:.2f}%", width=f"{width:.2f}%", height="100%", class_=kind) if width > 0.05 else None
 
 
-def _commits(id: str, commits: list[Commit], bars: list[TurnBar], turn: int) -> Html:
+def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int) -> Html:
     by_turn = {bar.turn: bar for bar in bars}
     return card(
         f"Turn {turn}" if turn else "Commits",
         [
-            _turn(id, number, list(group), by_turn.get(number))
+            _turn(id, number, list(group), by_turn.get(number), again)
             for number, group in groupby(commits[:_COMMITS], key=lambda each: each.turn)
         ]
         if commits
@@ -149,7 +150,7 @@ def _commits(id: str, commits: list[Commit], bars: list[TurnBar], turn: int) -> 
     )
 
 
-def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None) -> Html:
+def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None, again: dict[str, int]) -> Html:
     """A turn's commits as a log, each with its place in the turn's time."""
     begun, length = (bar.started_at, max(bar.duration_ms, 0.001)) if bar else (None, 1.0)
     offsets = [
@@ -173,14 +174,17 @@ def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None) -> Htm
         else None,
         el(
             "ol",
-            [_commit(each, offset, length) for each, offset in zip(commits, offsets, strict=True)],
+            [
+                _commit(each, again.get(each.commit_id, each.attempt), offset, length)
+                for each, offset in zip(commits, offsets, strict=True)
+            ],
             class_="log",
         ),
         id=f"turn-{turn}",
     )
 
 
-def _commit(commit: Commit, offset: float, length: float) -> Html:
+def _commit(commit: Commit, attempt: int, offset: float, length: float) -> Html:
     failed = commit.outcome not in ("ok", "in_flight")
     told = commit.error_message or commit.error if failed else commit.reason or commit.output_summary
     start = min(max(100 * offset / length, 0.0), 100.0 - _LEAST_SHARE)
@@ -194,7 +198,7 @@ def _commit(commit: Commit, offset: float, length: float) -> Html:
             el("strong", said(commit.tool or commit.kind)),
             " ",
             outcome_flag(commit.outcome),
-            flag(f"attempt {commit.attempt}", "again") if commit.attempt > 1 else None,
+            flag(f"ATTEMPT {attempt}", "again") if attempt > 1 else None,
             flag("SELF-REPORTED") if commit.self_reported else None,
             flag("FENCED", "bad") if commit.fenced else None,
             " ",

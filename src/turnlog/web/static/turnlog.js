@@ -120,6 +120,7 @@ document.querySelector(".theme").addEventListener("click", theme);
 let source = null;
 let waiting = false;
 let missed = false;
+let shown = "";
 
 function say(text, on = true) {
   live.textContent = text;
@@ -132,8 +133,8 @@ async function show(url) {
   main.dataset.live = answer.headers.get("x-turnlog-seen");
   const text = await answer.text();
   if (url.href !== location.href) history.replaceState(null, "", url);
-  else if (text === main.dataset.shown) return;
-  main.dataset.shown = text;
+  else if (text === shown) return;
+  shown = text;
   const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
   const opened = [...main.querySelectorAll("details")].map((each) => each.open);
   const active = document.activeElement?.closest("main") ? document.activeElement : null;
