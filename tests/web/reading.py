@@ -17,6 +17,12 @@ def cells(page: Page, caption: str) -> list[list[str]]:
     return [[plain(cell) for cell in row] for row in rows]
 
 
+def follow(link: Locator) -> None:
+    """Click, and wait for the page that it leads to."""
+    with link.page.expect_navigation():
+        link.click()
+
+
 def texts(found: Locator) -> list[str]:
     return [plain(text) for text in found.all_inner_texts()]
 

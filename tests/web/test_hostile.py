@@ -11,7 +11,7 @@ from turnlog.content import BLOB_LIMIT
 from turnlog.settings import Capture, Settings
 from turnlog.store.loader import load
 from web.conftest import Open
-from web.reading import cells
+from web.reading import cells, follow
 from web.serving import Served
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"><a href=javascript:1>x</a>"
@@ -48,7 +48,7 @@ def test_a_commit_shows_markup_escapes_and_directions_inert(served: Served, open
     shown = []
     for tool in ("markup", "escapes", "backwards"):
         page.goto(served.url("/session"))
-        page.locator(".log li", has=page.get_by_text(tool, exact=True)).locator(".id").click()
+        follow(page.locator(".log li", has=page.get_by_text(tool, exact=True)).locator(".id"))
         shown.append(page.locator("pre").nth(1).evaluate("pre => pre.textContent"))
     assert shown == [
         SCRIPT,
@@ -63,7 +63,7 @@ def test_five_megabytes_are_cut_and_as_captured_in_the_twin(served: Served, open
     record(served, dump=LONG)
     page = open_page(served, "/session")
     assert len(page.content()) < 200_000
-    page.locator(".log li", has=page.get_by_text("dump", exact=True)).locator(".id").click()
+    follow(page.locator(".log li", has=page.get_by_text("dump", exact=True)).locator(".id"))
     assert len(page.locator("pre").nth(1).evaluate("pre => pre.textContent")) == 20_000
     captured = served.json("/commit", id=page.url.rpartition("&id=")[2])["output"]
     assert captured.startswith(LONG[: BLOB_LIMIT - 1000])

@@ -14,7 +14,7 @@ from programs import ROOT, environment
 from turnlog.settings import Settings
 from turnlog.store.loader import load
 from web.conftest import Open
-from web.reading import cells, texts
+from web.reading import cells, follow, texts
 from web.serving import Served, serve
 
 # One step for each line that it is told.
@@ -74,7 +74,7 @@ def test_what_an_agent_does_appears_without_a_reload(served: Served, open_page: 
         page.get_by_role("link", name="running").wait_for()
         assert [row[:4] for row in cells(page, "Sessions, newest first")] == [["running", "idle", "watcher", "1"]]
         assert page.evaluate("window.marker") == 1
-        page.get_by_role("link", name="running").click()
+        follow(page.get_by_role("link", name="running"))
         page.evaluate("window.marker = 2")
         assert texts(page.locator(".log .what")) == ['look {"at":"one"} saw one']
         assert tell(program, "two") == "done"

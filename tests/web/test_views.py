@@ -14,7 +14,7 @@ from turnlog.demo.script import CHANGELOG_REQUEST, REQUESTS
 from turnlog.settings import Settings, read_settings
 from turnlog.store import schema
 from web.conftest import Open
-from web.reading import cells, facts, plain, texts
+from web.reading import cells, facts, follow, plain, texts
 from web.serving import Served
 from web.story import TRACES
 
@@ -43,12 +43,12 @@ def test_sessions_are_listed_with_what_is_to_be_known_of_each(told: Served, demo
 def test_search_and_filters_live_in_the_address(told: Served, demo: str, open_page: Open) -> None:
     page = open_page(told)
     page.get_by_label("Search").fill("BUILD")
-    page.get_by_label("Search").press("Enter")
-    page.wait_for_url("**q=BUILD**")
+    with page.expect_navigation(url="**q=BUILD**"):
+        page.get_by_label("Search").press("Enter")
     assert [row[0] for row in cells(page, "Sessions, newest first")] == ["parser"]
-    page.get_by_role("link", name="Clear").click()
-    page.get_by_label("with failures").check()
-    page.wait_for_url("**failed=1**")
+    follow(page.get_by_role("link", name="Clear"))
+    with page.expect_navigation(url="**failed=1**"):
+        page.get_by_label("with failures").click()
     found = [row[0] for row in cells(page, "Sessions, newest first")]
     assert (found[0], found[-1], "parser" in found) == (demo, "s", False)
     again = open_page(told, page.url.removeprefix(told.origin))
@@ -170,7 +170,7 @@ def test_two_turns_are_compared_with_the_texts_that_changed(told: Served, demo: 
     assert ["ID", "3", "how to count", "collections.Counter", "it counts in C, and large texts make that matter"] in cells(
         page, "Decisions"
     )
-    page.get_by_role("link", name="Earlier").click()
+    follow(page.get_by_role("link", name="Earlier"))
     assert page.locator("h1").inner_text() == "Turn 1 → turn 2"
     page.goto(told.url("/diff", session=demo, a=4, b=1))
     assert facts(page)[0].startswith("-"), "backwards, what was added is removed"
@@ -178,7 +178,7 @@ def test_two_turns_are_compared_with_the_texts_that_changed(told: Served, demo: 
 
 def test_a_turn_and_its_retry_are_shown_to_where_they_part(told: Served, open_page: Open) -> None:
     page = open_page(told, "/session?id=s&turn=3")
-    page.get_by_role("link", name="compare with the attempt before it").click()
+    follow(page.get_by_role("link", name="compare with the attempt before it"))
     assert page.locator("h1").inner_text() == "Turn 2 and its retry, turn 3"
     assert plain(page.locator(".card").first.inner_text()) == (
         "They part PARTED at step 3: tool result. Show it What came out @@ -0,0 +1 @@ +3 passed"
@@ -196,7 +196,7 @@ def test_two_sessions_are_compared_and_the_divergence_is_in_view(told: Served, d
     page = open_page(told, "/compare")
     page.get_by_label("Session").fill(demo)
     page.get_by_label("and", exact=True).fill("parser")
-    page.get_by_role("button", name="Compare").click()
+    follow(page.get_by_role("button", name="Compare"))
     page.wait_for_url("**a=demo**")
     assert "PARTED at turn 1, step 1: " in plain(page.locator(".card").first.inner_text())
     seen = page.locator("#parted").bounding_box()
@@ -212,12 +212,12 @@ def test_the_working_set_is_a_heat_strip_that_leads_to_blame(told: Served, demo:
         ["wordcount.py", "file", "www·", "write", "both", "3", "write_file ID"],
         ["test_wordcount.py", "file", "·w··", "create", "both", "1", "write_file ID"],
     ]
-    page.get_by_role("link", name="turn 3: write, both wordcount.py").click()
+    follow(page.get_by_role("link", name="turn 3: write, both wordcount.py"))
     changes = cells(page, "Changes, newest first")
     assert [row[1] for row in changes] == ["write", "write", "create"]
     assert changes[0][4:] == [f"turn 3 of {demo}", "Counter replaces the loop. ID"]
     assert page.locator("tr.chosen").count() == 1
-    page.get_by_role("link", name="In all sessions").click()
+    follow(page.get_by_role("link", name="In all sessions"))
     assert len(cells(page, "Changes, newest first")) == 6
     page.goto(told.url("/files", session="parser"))
     assert texts(page.locator("td .declared")) == ["w", "r"], "nobody saw these files on disk"
@@ -251,8 +251,8 @@ def test_state_shows_what_fell_out_of_the_context(told: Served, open_page: Open)
 
 def ask(page: Page, statement: str) -> None:
     page.get_by_label("One reading statement").fill(statement)
-    page.get_by_label("One reading statement").press("Control+Enter")
-    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.get_by_label("One reading statement").press("Control+Enter")
 
 
 def test_sql_answers_as_a_table_a_chart_csv_and_json(told: Served, open_page: Open) -> None:
@@ -269,7 +269,7 @@ def test_sql_answers_as_a_table_a_chart_csv_and_json(told: Served, open_page: Op
         "rows": [["read", 3], ["run", 3]],
         "more": False,
     }
-    page.get_by_role("link", name="Chart").click()
+    follow(page.get_by_role("link", name="Chart"))
     assert cells(page, "calls by tool") == [["read", "", "3"], ["run", "", "3"]]
     assert "as=chart" in page.url
 
@@ -279,7 +279,7 @@ def test_the_ten_saved_questions_answer(told: Served, open_page: Open) -> None:
     names = texts(page.locator(".plain a"))
     assert len(names) == 10
     for name in names:
-        page.get_by_role("link", name=name, exact=True).click()
+        follow(page.get_by_role("link", name=name, exact=True))
         assert page.locator("[role=alert]").count() == 0, name
         assert page.locator(".result, .empty").count() > 0, name
         assert texts(page.locator(".plain a[aria-current]")) == [name]

@@ -292,6 +292,7 @@ def _steps(
             outcome_flag(commit.outcome),
             " ",
             said(what),
+            " ",
             el("span", said(told), class_="told") if told else None,
         )
 

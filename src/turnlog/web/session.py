@@ -203,6 +203,7 @@ def _commit(commit: Commit, attempt: int, offset: float, length: float) -> Html:
             flag("FENCED", "bad") if commit.fenced else None,
             " ",
             said(commit.choice or commit.input_summary),
+            " ",
             el("span", said(told), class_="told") if told else None,
             class_="what",
         ),
