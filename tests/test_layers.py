@@ -37,7 +37,7 @@ LAYERS = (
     ("runtime", "exporter"),
     ("resuming", "continuing"),
     ("mcp_server",),
-    ("__init__", "cli", "demo", "bootstrap", "__main__"),
+    ("__init__", "cli", "web", "demo", "bootstrap", "__main__"),
 )
 PLACE = {name: place for place, names in enumerate(LAYERS) for name in names}
 
@@ -71,6 +71,7 @@ STRANGERS = {
     "resume_brief": TRACING | {"content"},
     "mcp_server": TRACING | {"content"},
     "cli": TRACING,
+    "web": TRACING | {"content"},
     "instrument": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
     "manual": {"identity", "derive", "journal", "processor", "intake", "store", "queries"},
     "lifecycle": {"derive", "journal", "processor", "intake", "store", "queries"},

@@ -56,6 +56,7 @@ class Settings:
     replay_from: int = 0
     replay_live: tuple[str, ...] = ()
     lease: tuple[int, int, str] | None = None
+    trace_url: str = ""
     problems: tuple[str, ...] = ()
 
     @property
@@ -122,8 +123,18 @@ def read_settings() -> Settings:
         replay_from=int(_number("TURNLOG_REPLAY_FROM_TURN", 0.0, problems)) if env.get("TURNLOG_REPLAY_FROM_TURN") else 0,
         replay_live=_live(problems),
         lease=_lease(),
+        trace_url=_trace_url(problems),
         problems=tuple(problems),
     )
+
+
+def _trace_url(problems: list[str]) -> str:
+    """Where a trace can be looked at: `http://localhost:16686/trace/{trace_id}`."""
+    value = os.environ.get("TURNLOG_TRACE_URL", "")
+    if value and not (value.startswith(("http://", "https://")) and "{trace_id}" in value):
+        problems.append("TURNLOG_TRACE_URL must be an http address with {trace_id} in it; there are no links to traces")
+        return ""
+    return value
 
 
 def _exporters() -> tuple[str, ...]:

@@ -232,6 +232,10 @@ LOST_AT_RESTART = [
 ]
 
 
+def test_session_flags(ask: Answers) -> None:
+    assert ask("from session_flags") == [("s", 3, 0)], "trimmed, trimmed in a nested call, and cleared"
+
+
 def test_evictions(ask: Answers) -> None:
     what = "kind, key, summary, role, tool, source_commit, introduced_in, tier"
 

@@ -64,6 +64,10 @@ def test_sources(ask: Answers) -> None:
     ]
 
 
+def test_session_flags(ask: Answers) -> None:
+    assert ask("from session_flags") == [("s", 0, 1)]
+
+
 def test_askings(ask: Answers) -> None:
     assert ask("select commit_id, kind, lineage, ran_in, asked_by from askings('s') order by started_ns") == [
         ("web", "tool", "", "web", "c1"),

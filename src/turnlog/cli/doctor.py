@@ -40,6 +40,7 @@ _VARIABLES = {
     "TURNLOG_WATCH": "watch",
     "TURNLOG_TRUST": "trust",
     "TURNLOG_DISTRUST": "distrust",
+    "TURNLOG_TRACE_URL": "trace_url",
     "OTEL_TRACES_EXPORTER": "exporters",
 }
 

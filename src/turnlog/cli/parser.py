@@ -241,7 +241,7 @@ examples:
 Only this machine can reach it, with the token in the address that it prints. It needs: pip install 'turnlog[web]'
 """,
     )
-    command.add_argument("--port", type=_port, default=4339, metavar="N", help="default: 4339; 0 takes a free one")
+    command.add_argument("--port", type=_port, default=4340, metavar="N", help="default: 4340; 0 takes a free one")
     command.add_argument("--no-open", dest="open", action="store_false", help="do not open a browser")
     command.add_argument("--json", action="store_true", help="one JSON object when it listens")
 

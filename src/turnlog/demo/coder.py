@@ -21,7 +21,8 @@ from openai import OpenAI
 import turnlog
 from turnlog.demo.script import CHANGELOG_REQUEST, MODEL, REQUESTS
 
-TEST_SECONDS = 1.0
+# A fresh Python that is recorded takes a second to start on a busy machine, and its test must then still pass.
+TEST_SECONDS = 3.0
 
 
 @tool

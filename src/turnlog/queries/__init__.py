@@ -32,6 +32,7 @@ from turnlog.queries.file import (
     ModifiedFile,
     Touched,
     blame,
+    blamed_in,
     files_by,
     files_modified,
     touches_by_turn,
@@ -84,7 +85,7 @@ from turnlog.queries.session import (
     turns,
 )
 from turnlog.queries.step import Divergence, SessionDiff, SessionDivergence, Step, session_diff
-from turnlog.queries.timeline import TurnBar, sessions_like, turn_bars
+from turnlog.queries.timeline import SessionFlags, TurnBar, session_flags, sessions_like, turn_bars
 
 __all__ = [
     "NOTHING_YET",
@@ -119,6 +120,7 @@ __all__ = [
     "Session",
     "SessionDiff",
     "SessionDivergence",
+    "SessionFlags",
     "SessionState",
     "Source",
     "Step",
@@ -137,6 +139,7 @@ __all__ = [
     "Why",
     "Writer",
     "blame",
+    "blamed_in",
     "blob",
     "built_on",
     "checkpoints",
@@ -180,6 +183,7 @@ __all__ = [
     "self_reported",
     "session_chain",
     "session_diff",
+    "session_flags",
     "session_items",
     "session_of",
     "session_of_span",

@@ -173,9 +173,11 @@ def self_reported(db: Database, session: str) -> set[str]:
     return {str(commit_id) for (commit_id,) in found}
 
 
-def find_commit(db: Database, prefix: str) -> Commit:
-    """The commit that a prefix of its id names; of several, the newest is not guessed."""
-    found = rows(db, Commit, "from commits where starts_with(commit_id, ?) order by ended_ns desc limit 4", [prefix])
+def find_commit(db: Database, prefix: str, session: str = "") -> Commit:
+    """The commit that a prefix of its id names, in any session or in one; of several, the newest is not guessed."""
+    within = "from commits where session_id = $session and" if session else "from commits where"
+    named = {"prefix": prefix} | ({"session": session} if session else {})
+    found = rows(db, Commit, f"{within} starts_with(commit_id, $prefix) order by ended_ns desc limit 4", named)
     if not found:
         raise NotFound(f"there is no commit {prefix!r}. {_nearest(db, prefix)}Ids are in the first column of: turnlog log")
     if len(found) > 1:

@@ -66,14 +66,20 @@ def working_set(db: Database, session: str, last_turns: int) -> list[Touched]:
     return rows(db, Touched, "from working_set(?, ?) order by turn desc, changed_at desc, key", [session, last_turns])
 
 
-def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[str, str], dict[int, str]]:
-    """Of each file and source of the working set, what each turn did to it."""
-    found: dict[tuple[str, str], dict[int, str]] = {}
-    for kind, key, turn, action in db.execute(
-        "select kind, key, turn, action from touches_by_turn(?, ?)", [session, last_turns]
+def touches_by_turn(db: Database, session: str, last_turns: int) -> dict[tuple[str, str], dict[int, tuple[str, str]]]:
+    """Of each file and source of the working set, what each turn did to it, and how that is known."""
+    found: dict[tuple[str, str], dict[int, tuple[str, str]]] = {}
+    for kind, key, turn, action, evidence in db.execute(
+        "select kind, key, turn, action, evidence from touches_by_turn(?, ?)", [session, last_turns]
     ).fetchall():
-        found.setdefault((kind, key), {})[turn] = action
+        found.setdefault((kind, key), {})[turn] = (action, evidence)
     return found
+
+
+def blamed_in(db: Database, session: str, path: str, limit: int) -> list[FileChange]:
+    """Who changed a file that a session touched, in that session, newest first; `path` as its working set has it."""
+    within = "from blame(?) where session_id = ? order by changed_ns desc, sequence desc limit ?"
+    return rows(db, FileChange, within, [path, session, limit])
 
 
 def blame(db: Database, path: str, folder: str = "") -> list[FileChange]:

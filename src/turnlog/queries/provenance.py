@@ -113,7 +113,7 @@ def why(db: Database, commit: Commit) -> Why:
     tainted = "from taint_of($session, '') where commit_id = $commit order by source_turn, source_commit"
     return Why(
         commit,
-        find_commit(db, seen[0].decision_commit) if seen else None,
+        find_commit(db, seen[0].decision_commit, commit.session_id) if seen else None,
         seen,
         rows(db, Built, tainted, {"session": commit.session_id, "commit": commit.commit_id}),
     )

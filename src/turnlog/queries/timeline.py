@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -27,6 +28,14 @@ class TurnBar(NamedTuple):
     attempts: int
 
 
+class SessionFlags(NamedTuple):
+    """How many commits took something from a context, and how many inputs nobody verified."""
+
+    session_id: str
+    evictions: int
+    unverified: int
+
+
 def sessions_like(
     db: Database, *, text: str = "", status: str = "", failed: bool = False, limit: int = 50, skip: int = 0
 ) -> list[Session]:
@@ -45,6 +54,12 @@ def sessions_like(
         """,
         {"text": text, "status": status, "failed": failed, "limit": limit, "skip": skip},
     )
+
+
+def session_flags(db: Database, ids: Sequence[str]) -> dict[str, SessionFlags]:
+    """Those of the given sessions that have any."""
+    found = rows(db, SessionFlags, "from session_flags where list_contains(?, session_id)", [list(ids)])
+    return {each.session_id: each for each in found}
 
 
 def turn_bars(db: Database, session: str, *, last: int, limit: int = 60) -> list[TurnBar]:

@@ -15,6 +15,8 @@ import duckdb
 from turnlog.errors import SchemaTooNew
 
 _SQL = files("turnlog.store") / "sql"
+# A line may also end with the type of a cast.
+_ALIAS = re.compile(r"^ +\S.* as (?!bigint)(\w+),?$", re.MULTILINE)
 _HEADER = re.compile(r"^-- (view|macro): (\w+)(\(.*\))?$", re.MULTILINE)
 
 
@@ -26,6 +28,12 @@ class Question(NamedTuple):
     parameters: str
     row: str
     text: str
+
+    @property
+    def columns(self) -> list[str]:
+        """Its columns, in order: the aliases of the outermost select."""
+        outermost = self.text.rpartition("\nselect\n")[2] if not self.text.startswith("select\n") else self.text
+        return _ALIAS.findall(outermost.partition("\nfrom ")[0])
 
 
 def sql(name: str) -> str:

@@ -19,7 +19,8 @@ from turnlog.errors import NotFound, TurnlogError
 from turnlog.settings import Settings
 from turnlog.web import commit, diff, files, health, session, sessions, sql, state
 from turnlog.web.asking import Ask
-from turnlog.web.page import Page, empty, whole
+from turnlog.web.html import join, said
+from turnlog.web.page import Page, a, empty, heading, whole
 from turnlog.web.watching import Watch
 
 View = Callable[[Ask], Page]
@@ -37,6 +38,8 @@ VIEWS: dict[str, View] = {
     "/health": health.health,
 }
 _PART = "x-turnlog-part"
+_SEEN = "x-turnlog-seen"
+_THEME = "turnlog_theme"
 _STILL_THERE = 15.0
 
 
@@ -50,7 +53,7 @@ def create_app(settings: Settings) -> Starlette:
     async def live(request: Request) -> Response:
         return StreamingResponse(_changes(request, watch), media_type="text/event-stream")
 
-    routes = [Route(path, _html(view, settings), methods=["GET"]) for path, view in VIEWS.items()]
+    routes = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in VIEWS.items()]
     routes += [
         Route("/sessions.json" if path == "/" else f"{path}.json", _json(view, settings), methods=["GET"])
         for path, view in VIEWS.items()
@@ -60,12 +63,13 @@ def create_app(settings: Settings) -> Starlette:
     return Starlette(routes=[*routes, Route("/live", live, methods=["GET"]), Mount("/static", static)])
 
 
-def _html(view: View, settings: Settings) -> Callable[[Request], object]:
+def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
+        seen = await watch.state()
         page = await run_in_threadpool(_ask, view, settings, request)
         if request.headers.get(_PART):
-            return HTMLResponse(page.body, page.status)
-        return HTMLResponse(whole(page), page.status)
+            return HTMLResponse(page.body, page.status, {_SEEN: seen})
+        return HTMLResponse(whole(page, seen, request.cookies.get(_THEME, "")), page.status)
 
     return answer
 
@@ -95,7 +99,9 @@ def _ask(view: View, settings: Settings, request: Request) -> Page:
     except TurnlogError as error:
         status = 404 if isinstance(error, NotFound) else 503
         title = "Not found" if status == 404 else "Cannot read"
-        return Page(title, empty(str(error)), {"error": str(error)}, status=status)
+        return Page(
+            title, join(heading(title), empty(said(error), a("/", "All sessions"))), {"error": str(error)}, status=status
+        )
 
 
 def _plain(data: object) -> object:
@@ -107,17 +113,17 @@ def _plain(data: object) -> object:
 
 
 async def _changes(request: Request, watch: Watch) -> AsyncIterator[str]:
-    """One event whenever something was written, however much it was."""
-    seen = await watch.state()
+    """One event whenever something was written since the page was made, however much it was."""
+    seen = request.query_params.get("seen") or await watch.state()
     yield "retry: 2000\n\n"
     quiet = 0.0
     while not await request.is_disconnected():
-        await asyncio.sleep(watch.every)
         now = await watch.state()
-        quiet += watch.every
         if now != seen:
             seen, quiet = now, 0.0
             yield "event: changed\ndata: \n\n"
         elif quiet >= _STILL_THERE:
             quiet = 0.0
             yield ": still there\n\n"
+        await asyncio.sleep(watch.every)
+        quiet += watch.every

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 from turnlog.errors import StatementRefused
 from turnlog.settings import Settings
 
-_SECONDS = 10
-_MEMORY = 2 * 1024**3
+SECONDS = 10
+MEMORY = 512 * 1024**2
+# Code, threads' stacks and reserved address space count too, not only what the database takes.
+_ADDRESS_SPACE = 4 * 1024**3
 _MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -37,12 +39,12 @@ def ask_bounded(settings: Settings, statement: str, *, rows: int) -> Result:
             child,
             input=statement.encode("utf-8", "replace"),
             capture_output=True,
-            timeout=_SECONDS + 5,
+            timeout=SECONDS + 5,
             check=False,
             env={**os.environ, "TURNLOG_DIR": str(settings.directory)},
         )
     except subprocess.TimeoutExpired:
-        raise StatementRefused(f"the statement ran for {_SECONDS} s and was stopped. Narrow it: a session, a limit.") from None
+        raise StatementRefused(f"the statement ran for {SECONDS} s and was stopped. Narrow it: a session, a limit.") from None
     if len(done.stdout) > _MOST_BYTES:
         raise StatementRefused(f"the answer is over {_MOST_BYTES // 1024**2} MB. Ask for fewer columns, or use: turnlog sql")
     try:
@@ -61,16 +63,16 @@ def _main() -> None:
     from turnlog.settings import read_settings
     from turnlog.store import sandbox
 
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS * 2, _SECONDS * 2))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS * 2, SECONDS * 2))
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
     settings, most = read_settings(), int(sys.argv[2])
     statement = sys.stdin.buffer.read().decode("utf-8", "replace")
     try:
         with queries.reading(settings) as db:
-            db.execute("set memory_limit = '512MB'")
+            db.execute(f"set memory_limit = '{MEMORY // 1024**2}MiB'")
             db.execute("set threads = 2")
             sandbox.lock_down(db, settings.archive)
-            found = sandbox.answer(db, statement, rows=most, seconds=_SECONDS)
+            found = sandbox.answer(db, statement, rows=most, seconds=SECONDS)
         answer: dict[str, Any] = {"columns": found.columns, "rows": found.rows, "more": found.more}
     except TurnlogError as error:
         answer = {"refused": str(error)}

@@ -5,13 +5,31 @@ from __future__ import annotations
 import difflib
 
 from turnlog import queries
+from turnlog.cli.render import duration, short
 from turnlog.queries import Commit, Decided, Difference, Divergence, Failed, SessionDivergence, Step
 from turnlog.web.asking import Ask
+from turnlog.web.commit import laid_out
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, a, commit_link, empty, flag, link, row, table, tabs
+from turnlog.web.page import (
+    Page,
+    a,
+    card,
+    commit_link,
+    empty,
+    flag,
+    heading,
+    link,
+    nothing,
+    outcome_flag,
+    row,
+    table,
+    tabs,
+)
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _MOST_STEPS = 400
+_MOST_TEXTS = 20
+_MOST_TEXT = 20_000
 
 
 def diff(ask: Ask) -> Page:
@@ -22,23 +40,25 @@ def diff(ask: Ask) -> Page:
     after = ask.number("b", newest)
     before = ask.number("a", max(after - 1, 0))
     found = queries.diff(ask.db, session, before, after)
-    again = queries.retries(ask.db, session)
+    again = [each for each in queries.retries(ask.db, session) if each.kind == "turn"]
+    counts = {change: sum(each.change == change for each in found.differences) for change in _SIGNS}
     body = join(
-        el("h1", f"Turn {before} → turn {after}"),
-        tabs(session, "/diff"),
+        heading(
+            f"Turn {before} → turn {after}",
+            *(el("span", f"{_SIGNS[change]}{many} {change}", class_=change) for change, many in counts.items() if many),
+            flag(f"{len(found.failures)} failed", "bad") if found.failures else "",
+        ),
+        tabs(session, "/diff", after),
         _choose(session, before, after, newest),
-        el("h2", "Entries"),
-        _differences(found.differences),
-        el("h2", "Decided on the way"),
-        _decisions(found.decisions),
-        el("h2", "Failed on the way"),
-        _failures(found.failures),
-        el("h2", "Retries in this session") if again else None,
-        el("ul", [_retry_link(session, each.original_turn, each.turn) for each in again if each.kind == "turn"])
+        card("Entries", _differences(found.differences, session), note="added, removed, changed"),
+        _texts(ask, session, before, found.differences),
+        card("Decided on the way", _decisions(found.decisions)),
+        card("Failed on the way", _failures(found.failures)),
+        card("Retries in this session", el("ul", [_retry_link(session, each.original_turn, each.turn) for each in again]))
         if again
         else None,
     )
-    return Page(f"Turn {before} → {after}", body, found, session=session)
+    return Page(f"Turn {before} → {after}", body, found)
 
 
 def _choose(session: str, before: int, after: int, newest: int) -> Html:
@@ -51,40 +71,71 @@ def _choose(session: str, before: int, after: int, newest: int) -> Html:
         el("label", "From turn", turns("a", before)),
         el("label", "to turn", turns("b", after)),
         el("button", "Compare", type="submit"),
-        a(link("/diff", session=session, a=before - 1, b=after - 1), "Earlier", data_key="[") if after > 1 else None,
-        a(link("/diff", session=session, a=before + 1, b=after + 1), "Later", data_key="]") if after < newest else None,
+        a(_between(session, before - 1, after - 1), "← Earlier", data_key="[") if min(before, after) > 0 else None,
+        a(_between(session, before + 1, after + 1), "Later →", data_key="]") if max(before, after) < newest else None,
         class_="filters",
     )
 
 
-def _differences(found: list[Difference]) -> Html:
+def _between(session: str, before: int, after: int) -> str:
+    return link("/diff", session=session, a=str(before), b=str(after))
+
+
+def _differences(found: list[Difference], session: str) -> Html:
     if not found:
         return empty("The state is the same after both.")
     rows = [
         row(
             el("td", f"{_SIGNS[each.change]} {each.change}", class_=each.change),
             each.kind,
-            said(each.key),
+            said(short(each.key)),
             _values(each),
-            el("td", said(each.tool), " ", commit_link(each.commit_id), f" turn {each.turn}"),
+            el("td", said(each.tool), " ", commit_link(each.commit_id, session), f" turn {each.turn}"),
             data_row=True,
         )
         for each in found
     ]
-    return table(("", "Kind", "Key", "Value", "By"), rows, caption="Entries that differ")
+    return table(("Change", "Kind", "Key", "Value", "By"), rows, caption="Entries that differ")
 
 
 def _values(each: Difference) -> Html:
-    if each.change == "changed" and ("\n" in each.before_value + each.after_value or len(each.before_value) > 80):
-        return el("td", text_diff(each.before_value, each.after_value))
-    if each.change == "changed":
-        return el("td", el("del", said(each.before_value)), " ", el("ins", said(each.after_value)))
-    return el("td", said(each.after_value or each.before_value))
+    before, after = short(each.before_value), short(each.after_value)
+    if each.change != "changed":
+        return el("td", said(after or before))
+    if "\n" in before + after or max(len(before), len(after)) > 80:
+        return el("td", text_diff(before, after))
+    return el("td", el("del", said(before)), " ", el("ins", said(after)))
+
+
+def _texts(ask: Ask, session: str, before: int, found: list[Difference]) -> Html | None:
+    """What was last written to a changed file, beside what had been written to it: entries hold the hash of a content."""
+    changed = [each for each in found if each.change == "changed" and each.kind == "file"][:_MOST_TEXTS]
+    if not changed:
+        return None
+    earlier = {(entry.kind, entry.key): entry.commit_id for entry in queries.state(ask.db, session, before)} if before else {}
+    pairs = [(each, earlier.get((each.kind, each.key), ""), each.commit_id) for each in changed]
+    commits = queries.commits(ask.db, session, [id for _, one, other in pairs for id in (one, other)])
+    shown = [
+        (el("h3", said(each.key)), text_diff(_input(ask, commits[one]), _input(ask, commits[other])))
+        for each, one, other in pairs
+        if one in commits and other in commits and one != other
+    ]
+    return card("Changed texts", shown, note="what the calls were given, as captured") if shown else None
+
+
+def _input(ask: Ask, commit: Commit) -> str:
+    whole = queries.blob(ask.db, commit.input_hash) if commit.input_hash else None
+    return laid_out(whole if whole is not None else commit.input_summary)
+
+
+def _output(ask: Ask, commit: Commit) -> str:
+    whole = queries.blob(ask.db, commit.output_hash) if commit.output_hash else None
+    return laid_out(whole if whole is not None else commit.output_summary)
 
 
 def text_diff(before: str, after: str) -> Html:
     """Line by line, with what is alike around it."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    lines = difflib.unified_diff(before[:_MOST_TEXT].splitlines(), after[:_MOST_TEXT].splitlines(), lineterm="", n=3)
     kinds = {"+": "ins", "-": "del"}
     return el(
         "pre",
@@ -96,22 +147,30 @@ def text_diff(before: str, after: str) -> Html:
 
 def _decisions(found: list[Decided]) -> Html:
     if not found:
-        return el("p", "Nothing was decided.", class_="dim")
+        return nothing("Nothing was decided.")
     rows = [
-        row(commit_link(each.commit_id), each.turn, said(each.about), said(each.choice), said(each.reason)) for each in found
+        row(
+            commit_link(each.commit_id, each.session_id),
+            each.turn,
+            said(each.about),
+            said(each.choice),
+            el("td", said(each.reason or "-"), class_="" if each.reason else "none"),
+            data_row=True,
+        )
+        for each in found
     ]
     return table(("Commit", "Turn", "About", "Choice", "Why"), rows, caption="Decisions")
 
 
 def _failures(found: list[Failed]) -> Html:
     if not found:
-        return el("p", "Nothing failed.", class_="dim")
+        return nothing("Nothing failed.")
     rows = [
         row(
-            commit_link(each.commit_id),
+            commit_link(each.commit_id, each.session_id),
             each.turn,
             said(each.tool or each.kind),
-            flag(each.outcome, "bad"),
+            flag(each.outcome.upper(), "bad"),
             said(each.error_message or each.error),
         )
         for each in found
@@ -128,17 +187,30 @@ def _retry(ask: Ask, session: str) -> Page:
     one, other = found.attempts
     commits = queries.commits(ask.db, session, [id for step in found.steps for id in (step.commit_a, step.commit_b) if id])
     body = join(
-        el("h1", f"Turn {one.turn} and its retry, turn {other.turn}"),
-        tabs(session, "/diff"),
-        _parted(found.divergence),
-        _steps(found.steps, commits, found.divergence, f"turn {one.turn}", f"turn {other.turn}"),
+        heading(
+            f"Turn {one.turn} and its retry, turn {other.turn}",
+            *(
+                f"turn {each.turn}: {each.outcome}, {duration(each.duration_ms)}, {each.tokens_in:,} tokens in"
+                for each in found.attempts
+            ),
+        ),
+        tabs(session, "/diff", other.turn),
+        _parted(ask, found.divergence, commits),
+        card("Step by step", _steps(found.steps, commits, found.divergence, f"turn {one.turn}", f"turn {other.turn}")),
     )
-    return Page(f"Retry of turn {one.turn}", body, found, session=session)
+    return Page(f"Retry of turn {one.turn}", body, found)
 
 
 def compare(ask: Ask) -> Page:
     if not ask.text("a") or not ask.text("b"):
-        return Page("Compare sessions", join(el("h1", "Compare two sessions"), _choose_sessions("", "")), {})
+        body = join(
+            heading("Compare two sessions"),
+            _choose_sessions(ask, "", ""),
+            empty(
+                "Two runs of one task, step by step, to where they part.", "The beginning of an id is enough, if it is unique."
+            ),
+        )
+        return Page("Compare sessions", body, {}, place="/compare")
     one, other = ask.session("a"), ask.session("b")
     found = queries.session_diff(ask.db, one, other)
     shown = found.steps[:_MOST_STEPS]
@@ -146,53 +218,82 @@ def compare(ask: Ask) -> Page:
         ask.db, other, [step.commit_b for step in shown]
     )
     body = join(
-        el("h1", "Two sessions"),
-        _choose_sessions(one, other),
-        _parted(found.divergence),
-        _steps(shown, commits, found.divergence, one, other),
-        el("p", f"The first {_MOST_STEPS} of {len(found.steps):,} steps.", class_="dim")
-        if len(found.steps) > _MOST_STEPS
-        else None,
+        heading("Compare two sessions"),
+        _choose_sessions(ask, one, other),
+        _parted(ask, found.divergence, commits),
+        card("Step by step", _steps(shown, commits, found.divergence, one, other, by_turn=True)),
+        nothing(f"The first {_MOST_STEPS} of {len(found.steps):,} steps.") if len(found.steps) > _MOST_STEPS else None,
     )
-    return Page(f"{one} and {other}", body, found)
+    return Page(f"{one} and {other}", body, found, place="/compare")
 
 
-def _choose_sessions(one: str, other: str) -> Html:
+def _choose_sessions(ask: Ask, one: str, other: str) -> Html:
+    known = [el("option", value=each.session_id) for each in queries.sessions_like(ask.db, limit=20)]
     return el(
         "form",
-        el("label", "Session", el("input", name="a", value=one, required=True)),
-        el("label", "and", el("input", name="b", value=other, required=True)),
+        el("label", "Session", el("input", name="a", value=one, required=True, list="known", class_="session")),
+        el("label", "and", el("input", name="b", value=other, required=True, list="known", class_="session")),
+        el("datalist", known, id="known"),
         el("button", "Compare", type="submit"),
         action="/compare",
         class_="filters",
     )
 
 
-def _parted(divergence: Divergence | SessionDivergence | None) -> Html:
+def _parted(ask: Ask, divergence: Divergence | SessionDivergence | None, commits: dict[str, Commit]) -> Html:
     if divergence is None:
-        return el("p", flag("SAME", "good"), " Both did the same.")
-    return el(
-        "p", flag("PARTED", "bad"), f" at step {divergence.step}: ", el("strong", divergence.cause), " ", a("#parted", "show")
+        return el("p", flag("SAME", "good"), " Both did the same.", class_="notice good")
+    one, other = commits.get(divergence.commit_a), commits.get(divergence.commit_b)
+    texts = None
+    if one and other:
+        ins = (_input(ask, one), _input(ask, other))
+        outs = (_output(ask, one), _output(ask, other))
+        texts = [
+            (el("h3", name), text_diff(*sides))
+            for name, sides in (("What went in", ins), ("What came out", outs))
+            if sides[0] != sides[1]
+        ]
+    turn = f"turn {divergence.turn}, " if isinstance(divergence, SessionDivergence) else ""
+    return card(
+        "They part",
+        el(
+            "p",
+            flag("PARTED", "bad"),
+            f" at {turn}step {divergence.step}: ",
+            el("strong", divergence.cause),
+            ". ",
+            a("#parted", "Show it"),
+        ),
+        texts,
     )
 
 
 def _steps(
-    steps: list[Step], commits: dict[str, Commit], parted: Divergence | SessionDivergence | None, left: str, right: str
+    steps: list[Step],
+    commits: dict[str, Commit],
+    parted: Divergence | SessionDivergence | None,
+    left: str,
+    right: str,
+    *,
+    by_turn: bool = False,
 ) -> Html:
     def side(id: str) -> Html:
         commit = commits.get(id)
         if commit is None:
-            return el("td", "")
+            return el("td", "no such step" if not id else "", class_="none")
         what = commit.error_message or commit.choice or commit.input_summary
+        told = "" if commit.output_summary == what else commit.output_summary
         return el(
             "td",
-            commit_link(id),
+            commit_link(id, commit.session_id),
             " ",
             el("strong", said(commit.tool or commit.kind)),
             " ",
+            outcome_flag(commit.outcome),
+            " ",
             said(what),
             " ",
-            el("span", said(commit.output_summary), class_="dim"),
+            el("span", said(told), class_="told") if told else None,
         )
 
     rows = []
@@ -201,7 +302,7 @@ def _steps(
         same = step.same and step.same_context and step.same_request
         rows.append(
             row(
-                f"{step.turn}.{step.step}",
+                f"{step.turn}.{step.step}" if by_turn else step.step,
                 "=" if same and not here else "≠",
                 side(step.commit_a),
                 side(step.commit_b),
@@ -210,4 +311,4 @@ def _steps(
                 data_row=True,
             )
         )
-    return table(("Step", "", left, right), rows, caption="Steps side by side") if rows else empty("Neither took a step.")
+    return table(("Step", "Same", left, right), rows, caption="Steps side by side") if rows else empty("Neither took a step.")

@@ -38,7 +38,14 @@ def join(*children: Child) -> Html:
 
 def said(text: object, **attributes: Any) -> Html:
     """What somebody said: isolated, so that its direction does not reach its neighbours."""
-    return el("bdi", text, **attributes)
+    return el("bdi", text, **attributes) if text != "" else Html("")
+
+
+def cell(child: Child, title: str) -> Html:
+    """A cell of a table: a child that is one already gets its column's title, anything else becomes one."""
+    if isinstance(child, Html) and child.startswith(("<td", "<th")):
+        return Html(f"{child[:3]}{_attribute('data_label', title)}{child[3:]}") if title else child
+    return el("td", child, data_label=title or None)
 
 
 def document(body: Html) -> str:

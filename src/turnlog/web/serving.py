@@ -30,6 +30,8 @@ def _bind(port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(("127.0.0.1", port))
+        # A browser that is opened at once waits in the queue until the server is up.
+        bound.listen(128)
     except OSError as error:
         bound.close()
         raise TurnlogError(f"port {port} is taken ({error.strerror}): choose another with --port, or 0 for any.") from None

@@ -6,13 +6,14 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.render import clock, count, duration
-from turnlog.queries import Commit, Session, TurnBar
+from turnlog.queries import Commit, Session, SessionFlags, TurnBar
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, a, commit_link, empty, flag, link, tabs
+from turnlog.web.page import Page, a, ago, card, commit_link, empty, flag, heading, link, nothing, outcome_flag, tabs
 
 _TURNS = 60
 _COMMITS = 200
+_LEAST_SHARE = 1.5
 
 
 def session(ask: Ask) -> Page:
@@ -20,76 +21,78 @@ def session(ask: Ask) -> Page:
     found = queries.session_of(ask.db, id)
     newest = queries.last_turn(ask.db, id)
     turn = min(ask.number("turn"), newest)
-    last = min(ask.number("to", newest), newest)
-    bars = queries.turn_bars(ask.db, id, last=max(last, turn), limit=_TURNS)
+    last = max(min(ask.number("to", newest), newest), turn)
+    bars = queries.turn_bars(ask.db, id, last=last, limit=_TURNS)
     commits = queries.log(ask.db, id, turn=turn, limit=_COMMITS + 1)
+    flags = queries.session_flags(ask.db, [id]).get(id)
     loops = queries.loops(ask.db, id)
+    again = {each.commit_id: each.attempt for each in queries.retries(ask.db, id) if each.kind == "tool"}
     body = join(
-        _head(found),
-        tabs(id, "/session"),
-        _strip(id, bars, turn),
-        _strip_pages(id, bars, newest),
+        _head(found, flags),
+        tabs(id, "/session", turn),
         [
             el("p", flag("LOOP", "bad"), f" {loop.tool} gave the same result {loop.times} times in turn {loop.turn}")
             for loop in loops
         ],
-        el("h2", f"Turn {turn}" if turn else "Commits"),
-        _log(commits[:_COMMITS], {bar.turn: bar for bar in bars}) if commits else empty("Nothing has been committed yet."),
-        el("p", f"Only the last {_COMMITS} are shown: choose a turn for the rest.", class_="dim")
-        if len(commits) > _COMMITS
-        else None,
+        el(
+            "div",
+            _timeline(id, bars, turn, newest),
+            _commits(id, commits, bars, again, turn),
+            class_="beside",
+        ),
     )
-    data = {"session": found, "turns": bars, "commits": commits[:_COMMITS]}
-    return Page(id, body, data, session=id)
+    data = {"session": found, "flags": flags, "turns": bars, "commits": commits[:_COMMITS]}
+    return Page(id, body, data)
 
 
-def _head(session: Session) -> Html:
-    facts = (
+def _head(session: Session, flags: SessionFlags | None) -> Html:
+    evictions, unverified = (flags.evictions, flags.unverified) if flags else (0, 0)
+    return heading(
+        said(session.session_id),
         flag(session.status, session.status),
-        session.agent,
+        said(session.agent),
         count(session.turns, "turn"),
         count(session.commits, "commit"),
         flag(f"{session.failures:,} failed", "bad") if session.failures else "",
         flag(f"{session.in_flight:,} in flight", "open") if session.in_flight else "",
+        flag(count(evictions, "eviction"), "open") if evictions else "",
+        flag(f"{unverified:,} unverified", "bad") if unverified else "",
         f"{session.tokens_in:,} tokens in, {session.tokens_out:,} out",
-    )
-    return el(
-        "header",
-        el("h1", said(session.session_id)),
-        el("p", [el("span", fact) for fact in facts if fact], class_="facts"),
-        class_="session",
+        join("last active ", ago(session.last_active_at)),
     )
 
 
-def _strip(id: str, bars: list[TurnBar], chosen: int) -> Html:
-    """Turns side by side; a bar is as long as its turn lasted, on a scale that leaves the shortest visible."""
+def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
+    """Turns, the newest first; a bar is as long as its turn lasted, beside the longest that is shown."""
     if not bars:
-        return empty("No turn has begun yet.")
-    return el(
-        "ol",
-        [_bar(id, bar, max(bar.duration_ms, 1.0) ** 0.5, bar.turn == chosen) for bar in bars],
-        class_="strip",
-        aria_label="Turns",
+        return card("Turns", empty("No turn has begun yet.", "It begins with the first call of a model or an agent."))
+    longest = max(max(bar.duration_ms for bar in bars), 0.001)
+    return card(
+        "Turns",
+        el(
+            "p",
+            [el("span", kind, class_=f"key {kind}") for kind in ("model", "tool", "waiting")],
+            class_="legend",
+        ),
+        el("ol", [_turn_bar(id, bar, longest, bar.turn == chosen) for bar in reversed(bars)], class_="turns", reversed=True),
+        el(
+            "nav",
+            a(link("/session", id=id, to=min(bars[-1].turn + _TURNS, newest)), "↑ Later turns")
+            if bars[-1].turn < newest
+            else None,
+            a(link("/session", id=id, to=bars[0].turn - 1), "↓ Earlier turns") if bars[0].turn > 1 else None,
+            class_="pages",
+            aria_label="More turns",
+        ),
+        class_="timeline",
     )
 
 
-def _bar(id: str, bar: TurnBar, share: float, chosen: bool) -> Html:
-    total = max(bar.duration_ms, 0.001)
-    model, tool = min(bar.model_ms / total, 1.0), min(bar.tool_ms / total, 1.0)
-    tool = min(tool, 1.0 - model)
-    shown = el(
-        "svg",
-        _rect("model", 0.0, model),
-        _rect("tool", model, tool),
-        _rect("waiting", model + tool, 1.0 - model - tool),
-        viewBox="0 0 100 10",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
+def _turn_bar(id: str, bar: TurnBar, longest: float, chosen: bool) -> Html:
     marks = [
-        flag("FAILED", "bad") if bar.failures else None,
-        flag(f"RETRY {bar.attempt}/{bar.attempts}") if bar.attempt > 1 else None,
-        flag("EVICTED") if bar.evicted else None,
+        flag(f"{bar.failures:,} FAILED", "bad") if bar.failures else None,
+        flag(f"RETRY {bar.attempt}/{bar.attempts}", "again") if bar.attempt > 1 else None,
+        flag("EVICTED", "open") if bar.evicted else None,
         flag("RUNNING", "open") if bar.in_flight else None,
     ]
     spent = f"{duration(bar.duration_ms)}: model {duration(bar.model_ms)}, tools {duration(bar.tool_ms)}"
@@ -97,69 +100,114 @@ def _bar(id: str, bar: TurnBar, share: float, chosen: bool) -> Html:
         "li",
         a(
             link("/session", id=id, turn=bar.turn),
-            el("span", bar.turn, class_="turn"),
-            shown,
+            el(
+                "span",
+                el("span", bar.turn, class_="turn"),
+                el("span", said(bar.input_summary or "-"), class_="asked"),
+                el("span", duration(bar.duration_ms), class_="lasted"),
+                class_="line",
+            ),
+            _bar(bar, longest),
             el("span", marks, class_="marks"),
-            title=f"turn {bar.turn}, {spent}. {bar.input_summary}",
+            title=f"turn {bar.turn}, {spent}",
             aria_current="true" if chosen else None,
             data_row=True,
         ),
-        data_grow=f"{share:.2f}",
     )
 
 
-def _rect(kind: str, start: float, share: float) -> Html | None:
-    return (
-        el("rect", x=f"{start * 100:.2f}", y="0", width=f"{share * 100:.2f}", height="10", class_=kind)
-        if share > 0.001
-        else None
-    )
-
-
-def _strip_pages(id: str, bars: list[TurnBar], newest: int) -> Html:
-    first, last = (bars[0].turn, bars[-1].turn) if bars else (1, 0)
+def _bar(bar: TurnBar, longest: float) -> Html:
+    total = max(bar.duration_ms, 0.001)
+    length = max(100 * total / longest, _LEAST_SHARE)
+    model = min(bar.model_ms / total, 1.0)
+    tool = min(bar.tool_ms / total, 1.0 - model)
     return el(
-        "p",
-        a(link("/session", id=id, to=first - 1), "Earlier turns") if first > 1 else None,
-        " ",
-        a(link("/session", id=id, to=min(last + _TURNS, newest)), "Later turns") if last < newest else None,
-        " ",
-        a(link("/session", id=id), "All commits"),
-        class_="pages",
+        "svg",
+        _rect("model", 0.0, model * length),
+        _rect("tool", model * length, tool * length),
+        _rect("waiting", (model + tool) * length, (1.0 - model - tool) * length),
+        class_="bar",
+        aria_hidden="true",
     )
 
 
-def _log(commits: list[Commit], bars: dict[int, TurnBar]) -> Html:
-    return join([_turn(turn, list(group), bars.get(turn)) for turn, group in groupby(commits, key=lambda each: each.turn)])
+def _rect(kind: str, start: float, width: float) -> Html | None:
+    return el("rect", x=f"{start:.2f}%", width=f"{width:.2f}%", height="100%", class_=kind) if width > 0.05 else None
 
 
-def _turn(turn: int, commits: list[Commit], bar: TurnBar | None) -> Html:
-    asked = said(bar.input_summary) if bar is not None and bar.input_summary else ""
+def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int) -> Html:
+    by_turn = {bar.turn: bar for bar in bars}
+    return card(
+        f"Turn {turn}" if turn else "Commits",
+        [
+            _turn(id, number, list(group), by_turn.get(number), again)
+            for number, group in groupby(commits[:_COMMITS], key=lambda each: each.turn)
+        ]
+        if commits
+        else empty("Nothing has been committed yet."),
+        nothing(f"Only the last {_COMMITS} are shown: choose a turn for the rest.") if len(commits) > _COMMITS else None,
+        note=a(link("/session", id=id), "all turns") if turn else "newest first",
+    )
+
+
+def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None, again: dict[str, int]) -> Html:
+    """A turn's commits as a log, each with its place in the turn's time."""
+    begun, length = (bar.started_at, max(bar.duration_ms, 0.001)) if bar else (None, 1.0)
+    offsets = [
+        (each.committed_at - begun).total_seconds() * 1000 - each.duration_ms if begun is not None else 0.0 for each in commits
+    ]
     return el(
         "section",
-        el("h3", f"Turn {turn} ", el("span", asked, class_="dim")),
-        el("ol", [_commit(each) for each in commits], class_="log"),
+        el(
+            "h3",
+            a(link("/session", id=id, turn=turn), f"turn {turn}"),
+            " ",
+            said(bar.input_summary) if bar is not None and bar.input_summary else None,
+        ),
+        el(
+            "p",
+            flag(f"RETRY {bar.attempt}/{bar.attempts}", "again"),
+            " ",
+            a(link("/diff", session=id, retry=turn), "compare with the attempt before it"),
+        )
+        if bar is not None and bar.attempt > 1
+        else None,
+        el(
+            "ol",
+            [
+                _commit(each, again.get(each.commit_id, each.attempt), offset, length)
+                for each, offset in zip(commits, offsets, strict=True)
+            ],
+            class_="log",
+        ),
         id=f"turn-{turn}",
     )
 
 
-def _commit(commit: Commit) -> Html:
+def _commit(commit: Commit, attempt: int, offset: float, length: float) -> Html:
     failed = commit.outcome not in ("ok", "in_flight")
-    what = commit.choice or commit.input_summary or commit.output_summary
+    told = commit.error_message or commit.error if failed else commit.reason or commit.output_summary
+    start = min(max(100 * offset / length, 0.0), 100.0 - _LEAST_SHARE)
+    width = min(max(100 * commit.duration_ms / length, _LEAST_SHARE), 100.0 - start)
+    kind = "failed" if failed else "tool" if commit.kind == "tool" else "model" if commit.kind == "decision" else "waiting"
     return el(
         "li",
-        commit_link(commit.commit_id),
-        " ",
-        el("time", clock(commit.committed_at), class_="dim"),
-        " ",
-        el("strong", said(commit.tool or commit.kind)),
-        " ",
-        flag(commit.outcome.upper(), "bad") if failed else flag("RUNNING", "open") if commit.outcome == "in_flight" else None,
-        " ",
-        said(commit.error_message or commit.error if failed else what),
-        " ",
-        el("span", said(commit.reason or (commit.output_summary if commit.tool else "")), class_="dim"),
-        " ",
-        el("span", duration(commit.duration_ms), class_="dim number"),
+        el("span", commit_link(commit.commit_id, commit.session_id), class_=f"dot {kind}"),
+        el(
+            "span",
+            el("strong", said(commit.tool or commit.kind)),
+            " ",
+            outcome_flag(commit.outcome),
+            flag(f"ATTEMPT {attempt}", "again") if attempt > 1 else None,
+            flag("SELF-REPORTED") if commit.self_reported else None,
+            flag("FENCED", "bad") if commit.fenced else None,
+            " ",
+            said(commit.choice or commit.input_summary),
+            " ",
+            el("span", said(told), class_="told") if told else None,
+            class_="what",
+        ),
+        el("svg", _rect(kind, start, width), class_="place", aria_hidden="true"),
+        el("span", duration(commit.duration_ms), class_="lasted", title=clock(commit.committed_at)),
         data_row=True,
     )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from turnlog import queries
 from turnlog.cli.render import count, duration
-from turnlog.queries import Session
+from turnlog.queries import Session, SessionFlags
 from turnlog.web.asking import Ask
-from turnlog.web.html import Html, el, join
-from turnlog.web.page import Page, a, empty, flag, link, number, row, table, when
+from turnlog.web.html import Html, el, join, said
+from turnlog.web.page import Page, Row, a, ago, empty, flag, heading, link, number, row, table
 
 _AT_ONCE = 50
-_STATUSES = ("active", "idle", "dead", "paused", "closed", "archived")
+_STATUSES = ("open", "active", "idle", "dead", "paused", "closed", "archived")
 _HEAD = (
     "Session",
     "Status",
     "Agent",
     "Turns",
     "Commits",
-    "Failed",
-    "In flight",
+    "Failures",
+    "Evictions",
+    "Unverified",
     "Tokens in",
     "Tokens out",
     "Lasted",
@@ -29,72 +30,87 @@ _HEAD = (
 def sessions(ask: Ask) -> Page:
     text, status, failed, skip = ask.text("q"), ask.text("status"), ask.text("failed") == "1", ask.number("skip")
     found = queries.sessions_like(ask.db, text=text, status=status, failed=failed, limit=_AT_ONCE + 1, skip=skip)
-    total = queries.totals(ask.db).sessions
+    total = queries.totals(ask.db)
     shown, more = found[:_AT_ONCE], len(found) > _AT_ONCE
+    flags = queries.session_flags(ask.db, [session.session_id for session in shown])
+    known = (count(total.sessions, "session"), count(total.commits, "commit"), count(total.spans, "span"))
     body = join(
-        el("h1", "Sessions"),
-        _filters(text, status, failed),
-        _table(shown) if shown else _nothing(total),
+        heading("Sessions", *(known if total.sessions else ())),
+        _filters(text, status, failed) if total.sessions else None,
+        _table(shown, flags) if shown else _nothing(total.sessions),
         _pages(text, status, failed, skip, more),
     )
-    return Page("Sessions", body, shown, place="/")
+    return Page("Sessions", body, {"sessions": shown, "flags": list(flags.values())}, place="/")
 
 
 def _filters(text: str, status: str, failed: bool) -> Html:
-    choices = [el("option", "any status", value="")] + [
-        el("option", each, value=each, selected=each == status) for each in _STATUSES
-    ]
+    choices = [el("option", "any", value="")] + [el("option", each, value=each, selected=each == status) for each in _STATUSES]
     return el(
         "form",
         el("label", "Search", el("input", type="search", name="q", value=text, placeholder="id or agent", data_key="/")),
-        el("label", "Status", el("select", choices, name="status")),
-        el("label", el("input", type="checkbox", name="failed", value="1", checked=failed), "with failures"),
+        el("label", "Status", el("select", choices, name="status", data_submit=True)),
+        el("label", el("input", type="checkbox", name="failed", value="1", checked=failed, data_submit=True), "with failures"),
         el("button", "Show", type="submit"),
+        a("/", "Clear") if text or status or failed else None,
         role="search",
         class_="filters",
     )
 
 
-def _table(found: list[Session]) -> Html:
-    return table(_HEAD, [_row(session) for session in found], caption="Sessions, newest first", class_="list")
+def _table(found: list[Session], flags: dict[str, SessionFlags]) -> Html:
+    rows = [_row(session, flags.get(session.session_id)) for session in found]
+    return table(_HEAD, rows, caption="Sessions, newest first", class_="list")
 
 
-def _row(session: Session) -> Html:
+def _row(session: Session, flags: SessionFlags | None) -> Row:
     lasted = (session.last_active_at - session.started_at).total_seconds() * 1000
     return row(
-        el("th", a(link("/session", id=session.session_id), session.session_id), scope="row"),
-        el("td", flag(session.status, session.status), flag("pinned") if session.pinned else None),
-        session.agent or "-",
+        el("th", a(link("/session", id=session.session_id), said(session.session_id)), scope="row"),
+        el(
+            "td",
+            flag(session.status, session.status),
+            flag(f"{session.in_flight:,} running", "open") if session.in_flight else None,
+            flag("pinned") if session.pinned else None,
+        ),
+        said(session.agent or "-"),
         number(session.turns),
         number(session.commits),
-        el("td", flag(f"{session.failures:,} failed", "bad"), class_="number") if session.failures else number(0),
-        number(session.in_flight),
+        _noted(session.failures, "bad"),
+        _noted(flags.evictions if flags else 0, "open"),
+        _noted(flags.unverified if flags else 0, "bad"),
         number(session.tokens_in),
         number(session.tokens_out),
-        duration(lasted),
-        when(session.last_active_at),
+        el("td", duration(lasted), class_="number"),
+        ago(session.last_active_at),
         data_row=True,
     )
+
+
+def _noted(value: int, kind: str) -> Html:
+    return el("td", flag(f"{value:,}", kind), class_="number") if value else number(0)
 
 
 def _nothing(total: int) -> Html:
     if total:
         return empty(f"None of {count(total, 'session')} is like this.", a("/", "Show all"))
     return empty(
-        "No session has been recorded yet.",
-        join("Watch one being recorded: ", el("code", "turnlog demo")),
+        "No session has been recorded yet. This page fills by itself as soon as one is.",
+        join("Watch one being recorded, offline: ", el("code", "turnlog demo")),
         join("Record your own program: ", el("code", "turnlog run python app.py")),
+        join("Bring what you already have: ", el("code", "turnlog import FILE")),
     )
 
 
-def _pages(text: str, status: str, failed: bool, skip: int, more: bool) -> Html:
+def _pages(text: str, status: str, failed: bool, skip: int, more: bool) -> Html | None:
     def to(start: int) -> str:
         return link("/", q=text, status=status, failed="1" if failed else "", skip=start)
 
+    if not skip and not more:
+        return None
     return el(
-        "p",
-        a(to(max(skip - _AT_ONCE, 0)), "Newer") if skip else None,
-        " ",
-        a(to(skip + _AT_ONCE), "Older") if more else None,
+        "nav",
+        a(to(max(skip - _AT_ONCE, 0)), "← Newer") if skip else None,
+        a(to(skip + _AT_ONCE), "Older →") if more else None,
         class_="pages",
+        aria_label="Pages",
     )

@@ -13,11 +13,13 @@ from turnlog.cli.render import count, to_json
 from turnlog.errors import TurnlogError
 from turnlog.store import schema
 from turnlog.web.asking import Ask
-from turnlog.web.bounded import Result, ask_bounded
+from turnlog.web.bounded import MEMORY, SECONDS, Result, ask_bounded
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, a, flag, link, row, table
+from turnlog.web.page import Page, a, card, empty, flag, heading, link, row, table
 
 _ROWS = 500
+_BARS = 40
+_MOST_CELL = 2000
 
 
 @functools.cache
@@ -29,16 +31,31 @@ def saved() -> list[tuple[str, str]]:
 
 
 def sql(ask: Ask) -> Page:
-    statement = ask.text("q").strip()
+    statement, as_chart = ask.text("q").strip(), ask.text("as") == "chart"
     result, problem = None, ""
     if statement:
         try:
             result = ask_bounded(ask.settings, statement, rows=_ROWS)
         except TurnlogError as error:
             problem = str(error)
+    answer = (
+        el("p", flag("REFUSED", "bad"), " ", said(problem), role="alert", class_="notice")
+        if problem
+        else _result(statement, result, as_chart)
+        if result is not None
+        else empty(
+            "Choose a question, or write one.", "Ctrl+Enter runs it. It can read every view on this page, and nothing else."
+        )
+    )
     body = join(
-        el("h1", "SQL"),
-        el("div", _schema(), el("div", _box(statement), _problem(problem), _result(statement, result)), class_="beside"),
+        heading(
+            "SQL",
+            f"at most {_ROWS} rows",
+            f"{SECONDS} s",
+            f"{MEMORY // 1024**2} MB",
+            "read-only",
+        ),
+        el("div", _questions(statement), el("div", _box(statement), answer), class_="beside"),
     )
     data = (
         {"problem": problem}
@@ -58,37 +75,34 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return out.getvalue()
 
 
-def _schema() -> Html:
-    def columns(names: str) -> Html:
-        return el("span", names, class_="dim")
-
+def _questions(statement: str) -> Html:
     return el(
         "aside",
-        el("h2", "Questions"),
-        el("ul", [el("li", a(link("/sql", q=statement), name)) for name, statement in saved()]),
-        el("h2", "Views"),
-        el(
-            "ul",
-            [
-                el(
-                    "li",
-                    a(link("/sql", q=_sample(each)), el("code", each.name + each.parameters.replace("p_", ""))),
-                    " ",
-                    columns(each.row),
-                )
-                for each in schema.questions()
-            ],
-            class_="views",
+        card(
+            "Questions",
+            el(
+                "ul",
+                [
+                    el("li", a(link("/sql", q=asked), name, aria_current="true" if asked == statement else None, data_row=True))
+                    for name, asked in saved()
+                ],
+                class_="plain",
+            ),
         ),
+        card("Views", [_view(each) for each in schema.questions()], class_="views"),
         aria_label="What can be asked",
     )
 
 
-def _sample(question: schema.Question) -> str:
-    return (
-        f"describe {question.name}"
-        if question.kind == "view"
-        else f"-- {question.row}\nfrom {question.name}{question.parameters.replace('p_', '')}"
+def _view(question: schema.Question) -> Html:
+    given = question.parameters.replace("p_", "")
+    asked = f"from {question.name}{given}\nlimit 20"
+    return el(
+        "details",
+        el("summary", el("code", question.name), el("span", given, class_="dim")),
+        el("p", "One row: ", question.row, class_="dim"),
+        el("p", [(el("code", column), " ") for column in question.columns], class_="columns"),
+        el("p", a(link("/sql", q=asked), "show 20" if not given else "ask it")),
     )
 
 
@@ -98,59 +112,84 @@ def _box(statement: str) -> Html:
         el(
             "label",
             "One reading statement",
-            el("textarea", statement, name="q", rows=6, spellcheck="false", data_run=True, data_key="/"),
+            el("textarea", statement, name="q", rows=7, spellcheck="false", data_run=True, data_key="/"),
         ),
-        el("button", "Run", type="submit", title="Ctrl+Enter"),
+        el("button", "Run", type="submit", title="Ctrl+Enter", class_="main"),
         action="/sql",
         class_="statement",
     )
 
 
-def _problem(problem: str) -> Html | None:
-    return el("p", flag("REFUSED", "bad"), " ", said(problem), role="alert") if problem else None
-
-
-def _result(statement: str, result: Result | None) -> Html | None:
-    if result is None:
-        return None
-    rows = [row(*[said(_cell(value)) for value in values]) for values in result.rows]
+def _result(statement: str, result: Result, as_chart: bool) -> Html:
+    chart = _chart(result)
     return join(
         el(
-            "p",
-            f"{count(len(result.rows), 'row')}" + (", and there are more" if result.more else ""),
-            f" in {result.seconds:.2f} s · ",
-            a(link("/sql.csv", q=statement), "CSV", download="turnlog.csv"),
-            " · ",
-            a(link("/sql.json", q=statement), "JSON", download="turnlog.json"),
+            "div",
+            el(
+                "span",
+                count(len(result.rows), "row") + (", and there are more" if result.more else ""),
+                f" in {result.seconds:.2f} s",
+            ),
+            el(
+                "nav",
+                a(link("/sql", q=statement), "Table", aria_current=None if as_chart and chart else "true"),
+                a(link("/sql", q=statement, as_="chart"), "Chart", aria_current="true" if as_chart else None)
+                if chart
+                else None,
+                a(link("/sql.csv", q=statement), "CSV", download="turnlog.csv"),
+                a(link("/sql.json", q=statement), "JSON", download="turnlog.json"),
+                aria_label="The result as",
+            ),
+            class_="result",
         ),
-        _chart(result),
-        table(result.columns, rows, caption="Result"),
+        chart
+        if as_chart and chart
+        else table(
+            result.columns,
+            [row(*[_shown(value) for value in values]) for values in result.rows],
+            caption="Result",
+        )
+        if result.rows
+        else empty("No rows."),
     )
 
 
 def _chart(result: Result) -> Html | None:
     """The first text column against the first number, when there is one of each and few rows."""
-    if not 1 < len(result.rows) <= 40:
+    if not 0 < len(result.rows) <= _BARS:
         return None
     names = range(len(result.columns))
     label = next((n for n in names if all(isinstance(values[n], str) for values in result.rows)), None)
-    number = next((n for n in names if all(_is_number(values[n]) for values in result.rows)), None)
-    if label is None or number is None:
+    measure = next((n for n in names if all(_is_number(values[n]) for values in result.rows)), None)
+    if label is None or measure is None:
         return None
-    most = max(abs(float(values[number])) for values in result.rows) or 1.0
+    most = max(abs(float(values[measure])) for values in result.rows) or 1.0
     bars = [
         el(
             "tr",
             el("th", said(values[label]), scope="row"),
-            el("td", el("meter", value=abs(float(values[number])), min=0, max=most), " ", _cell(values[number])),
+            el(
+                "td",
+                el(
+                    "svg",
+                    el("rect", width=f"{100 * abs(float(values[measure])) / most:.2f}%", height="100%", class_="model"),
+                    class_="bar",
+                    aria_hidden="true",
+                ),
+            ),
+            el("td", _cell(values[measure]), class_="number"),
         )
         for values in result.rows
     ]
-    return el(
-        "details",
-        el("summary", f"Chart: {result.columns[number]} by {result.columns[label]}"),
-        el("table", el("tbody", bars), class_="chart"),
-    )
+    caption = f"{result.columns[measure]} by {result.columns[label]}"
+    return el("table", el("caption", caption), el("tbody", bars), class_="chart")
+
+
+def _shown(value: Any) -> Html:
+    if _is_number(value):
+        return el("td", _cell(value), class_="number")
+    text = _cell(value)
+    return el("td", said(text[:_MOST_CELL]), f" … {len(text):,} characters" if len(text) > _MOST_CELL else None)
 
 
 def _is_number(value: Any) -> bool:

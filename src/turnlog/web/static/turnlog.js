@@ -1,13 +1,18 @@
 // Keys, live updates and small comforts. Every page works without it.
 const main = document.getElementById("main");
 const live = document.querySelector(".live");
-let chosen = -1;
+let chosen = "";
 
 const rows = () => [...main.querySelectorAll("[data-row]")];
+const target = (row) => (row.matches("a") ? row : row.querySelector("a"));
+const name = (row) => row && (target(row)?.href ?? row.textContent);
 
 function arrange() {
-  for (const item of main.querySelectorAll("[data-grow]")) item.style.flexGrow = item.dataset.grow;
   for (const input of main.querySelectorAll("[data-submit]")) input.addEventListener("change", () => input.form.requestSubmit());
+  for (const slider of main.querySelectorAll("[data-slide]")) {
+    slider.addEventListener("input", () => (slider.form.querySelector("output").value = `${slider.value} of ${slider.max}`));
+    slider.addEventListener("change", () => show(new URL(`?${new URLSearchParams(new FormData(slider.form))}`, location.href)));
+  }
   for (const box of main.querySelectorAll("[data-run]"))
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) box.form.requestSubmit();
@@ -17,19 +22,20 @@ function arrange() {
 function choose(step) {
   const found = rows();
   if (!found.length) return;
-  found[chosen]?.classList.remove("here");
-  chosen = Math.min(Math.max(chosen + step, 0), found.length - 1);
-  const row = found[chosen];
+  const now = found.findIndex((row) => name(row) === chosen);
+  const at = now < 0 ? (step > 0 ? 0 : found.length - 1) : Math.min(Math.max(now + step, 0), found.length - 1);
+  found[now]?.classList.remove("here");
+  const row = found[at];
+  chosen = name(row);
   row.classList.add("here");
-  const target = row.matches("a") ? row : row.querySelector("a");
-  (target ?? row).focus({ preventScroll: true });
+  (target(row) ?? row).focus({ preventScroll: true });
   row.scrollIntoView({ block: "nearest" });
 }
 
 const KEYS = [
   ["j / k", "next, previous row"],
   ["Enter", "open it"],
-  ["h / l", "previous, next turn"],
+  ["h / l", "earlier, later turn"],
   ["[ / ]", "earlier, later diff"],
   ["d", "diff of the turn"],
   ["/", "search"],
@@ -40,50 +46,41 @@ const KEYS = [
   ["?", "these keys"],
 ];
 
+function make(tag, ...children) {
+  const element = document.createElement(tag);
+  element.append(...children);
+  return element;
+}
+
 function showKeys() {
   let dialog = document.querySelector("dialog");
   if (!dialog) {
-    dialog = document.createElement("dialog");
-    dialog.setAttribute("aria-label", "Keys");
-    const list = document.createElement("dl");
+    const list = make("dl", ...KEYS.map(([key, what]) => make("div", make("dt", make("kbd", key)), make("dd", what))));
     list.className = "pairs";
-    for (const [key, what] of KEYS) {
-      const term = document.createElement("dt");
-      const kbd = document.createElement("kbd");
-      kbd.textContent = key;
-      term.append(kbd);
-      const meaning = document.createElement("dd");
-      meaning.textContent = what;
-      list.append(term, meaning);
-    }
-    const close = document.createElement("form");
+    const close = make("form", make("button", "Close"));
     close.method = "dialog";
-    const button = document.createElement("button");
-    button.textContent = "Close";
-    close.append(button);
-    dialog.append(list, close);
+    dialog = make("dialog", list, close);
+    dialog.setAttribute("aria-label", "Keys");
     document.body.append(dialog);
   }
   dialog.showModal();
 }
 
 function turnBy(step) {
-  const here = new URL(location.href);
-  const bars = [...main.querySelectorAll("ol.strip a")];
-  if (!bars.length) return;
-  const now = bars.findIndex((bar) => bar.hasAttribute("aria-current"));
-  const next = bars[now < 0 ? (step > 0 ? 0 : bars.length - 1) : now + step];
-  if (next && next.href !== here.href) location.assign(next.href);
+  const turns = [...main.querySelectorAll(".turns a")];
+  const now = turns.findIndex((turn) => turn.hasAttribute("aria-current"));
+  // The newest turn stands first.
+  const next = turns[now < 0 ? (step > 0 ? turns.length - 1 : 0) : now - step];
+  if (next) location.assign(next.href);
 }
 
 function diffHere() {
-  const here = new URL(location.href);
-  const session = here.searchParams.get("id") ?? here.searchParams.get("session");
-  if (!session) return;
+  const here = new URL(location.href).searchParams;
+  const session = here.get("id") ?? here.get("session");
+  if (!session || location.pathname === "/commit") return;
   const to = new URL("/diff", location.origin);
   to.searchParams.set("session", session);
-  const turn = here.searchParams.get("turn");
-  if (turn) to.searchParams.set("b", turn);
+  if (here.get("turn")) to.searchParams.set("b", here.get("turn"));
   location.assign(to);
 }
 
@@ -92,11 +89,11 @@ function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const now = root.dataset.theme ?? (dark ? "dark" : "light");
   root.dataset.theme = now === "dark" ? "light" : "dark";
-  localStorage.setItem("turnlog-theme", root.dataset.theme);
+  document.cookie = `turnlog_theme=${root.dataset.theme}; Path=/; SameSite=Strict; Max-Age=31536000`;
 }
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select");
+  const typing = event.target.closest("input:not([type=range], [type=checkbox]), textarea, select");
   if (event.key === "Escape" && typing) return typing.blur();
   if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const does = {
@@ -118,60 +115,75 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 document.querySelector(".keys").addEventListener("click", showKeys);
+document.querySelector(".theme").addEventListener("click", theme);
 
 let source = null;
 let waiting = false;
 let missed = false;
+let shown = "";
 
-function say(text) {
+function say(text, on = true) {
   live.textContent = text;
+  live.classList.toggle("off", !on);
+}
+
+async function show(url) {
+  const answer = await fetch(url, { headers: { "x-turnlog-part": "main" } });
+  if (!answer.ok) return;
+  main.dataset.live = answer.headers.get("x-turnlog-seen");
+  const text = await answer.text();
+  if (url.href !== location.href) history.replaceState(null, "", url);
+  else if (text === shown) return;
+  shown = text;
+  const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
+  const opened = [...main.querySelectorAll("details")].map((each) => each.open);
+  const active = document.activeElement?.closest("main") ? document.activeElement : null;
+  const focused = active?.id ? `#${CSS.escape(active.id)}` : active?.getAttribute("href") && `a[href="${CSS.escape(active.getAttribute("href"))}"]`;
+  const scrolled = [...main.querySelectorAll(".timeline, .scroll, pre")].map((each) => [each.scrollLeft, each.scrollTop]);
+  main.replaceChildren(...fresh.childNodes);
+  arrange();
+  main.querySelectorAll("details").forEach((each, index) => (each.open = opened[index] ?? false));
+  main.querySelectorAll(".timeline, .scroll, pre").forEach((each, index) => {
+    [each.scrollLeft, each.scrollTop] = scrolled[index] ?? [0, 0];
+  });
+  if (focused && focused !== "#main") main.querySelector(focused)?.focus({ preventScroll: true });
+  rows().find((row) => name(row) === chosen)?.classList.add("here");
 }
 
 async function refresh() {
-  if (waiting) return void (missed = true);
-  if (document.activeElement?.closest("main form")) return;
+  // What somebody is filling in stays as it is until they leave it.
+  if (waiting || document.activeElement?.closest("main form")) return void (missed = true);
   waiting = true;
   try {
-    const answer = await fetch(location.href, { headers: { "x-turnlog-part": "main" } });
-    if (!answer.ok) return;
-    const text = await answer.text();
-    const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
-    if (fresh.innerHTML === main.dataset.shown) return;
-    main.dataset.shown = fresh.innerHTML;
-    const opened = [...main.querySelectorAll("details")].map((each) => each.open);
-    const focused = document.activeElement?.closest("main") ? document.activeElement.getAttribute("href") : null;
-    const scrolled = [...main.querySelectorAll(".strip, .scroll, pre")].map((each) => [each.scrollLeft, each.scrollTop]);
-    main.replaceChildren(...fresh.childNodes);
-    arrange();
-    main.querySelectorAll("details").forEach((each, index) => (each.open = opened[index] ?? false));
-    main.querySelectorAll(".strip, .scroll, pre").forEach((each, index) => {
-      [each.scrollLeft, each.scrollTop] = scrolled[index] ?? [0, 0];
-    });
-    if (focused) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-    if (chosen >= 0) rows()[chosen]?.classList.add("here");
+    await show(new URL(location.href));
+  } catch {
+    say("waiting for the server", false);
   } finally {
     waiting = false;
-    if (missed) {
-      missed = false;
-      setTimeout(refresh, 300);
-    }
+    if (missed) setTimeout(again, 300);
   }
 }
 
+function again() {
+  if (!missed) return;
+  missed = false;
+  refresh();
+}
+main.addEventListener("focusout", () => setTimeout(again, 300));
+
 function follow() {
-  source = new EventSource("/live");
+  source = new EventSource(`/live?seen=${main.dataset.live}`);
   source.addEventListener("open", () => say("live"));
   source.addEventListener("changed", refresh);
-  source.addEventListener("error", () => say("waiting for the server"));
+  source.addEventListener("error", () => say("waiting for the server", false));
 }
 
 function stop() {
   source.close();
   source = null;
-  say("paused");
+  say("paused", false);
 }
 
-const kept = localStorage.getItem("turnlog-theme");
-if (kept) document.documentElement.dataset.theme = kept;
 arrange();
+if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center" });
 if (main.hasAttribute("data-live")) follow();

@@ -1,0 +1,83 @@
+"""Who may read the page, and what it may do in a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from web.serving import Served
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+STRANGER = "open the address that `turnlog ui` printed: it carries the token of this page"
+
+
+@pytest.mark.parametrize("path", ["/", "/?token=wrong", "/?token=", "/sessions.json", "/live", "/sql?q=select+1", "/health"])
+def test_without_the_token_nothing_is_shown(vacant: Served, path: str) -> None:
+    answer = vacant.ask(path)
+    assert (answer.status, answer.text) == (401, STRANGER)
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(vacant: Served) -> None:
+    welcome = vacant.ask(f"/sql?token={vacant.token}&q=select+1")
+    assert (welcome.status, welcome.headers["location"], welcome.body) == (303, "/sql?q=select+1", b"")
+    cookie, *rules = welcome.headers["set-cookie"].split("; ")
+    assert set(rules) == {"HttpOnly", "Path=/", "SameSite=strict"}
+    assert vacant.token not in cookie
+    assert vacant.ask("/", Cookie=cookie).status == 200
+    assert vacant.ask("/", Cookie=cookie + "x").status == 401
+
+
+def test_a_cookie_of_another_port_is_none(vacant: Served) -> None:
+    cookie = vacant.ask(f"/?token={vacant.token}").headers["set-cookie"].partition(";")[0]
+    elsewhere = cookie.replace(str(vacant.port), "1")
+    assert (vacant.ask("/", Cookie=cookie).status, vacant.ask("/", Cookie=elsewhere).status) == (200, 401)
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "0.0.0.0"])
+def test_a_rebound_name_is_refused_even_with_the_token(vacant: Served, host: str) -> None:
+    answer = vacant.ask(f"/?token={vacant.token}", Host=f"{host}:{vacant.port}", Authorization=f"Bearer {vacant.token}")
+    assert answer.status == 403
+    assert answer.text.startswith(f"the Host header names {host}:{vacant.port}, which this server does not go by.")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"},
+        {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors"},
+    ],
+)
+def test_a_page_of_another_site_is_refused_even_with_the_token(vacant: Served, headers: dict[str, str]) -> None:
+    assert vacant.ask("/sessions.json", Authorization=f"Bearer {vacant.token}", **headers).status == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/static/turnlog.js", "/nowhere", "/session?id=none", "/?token=wrong"])
+def test_every_answer_says_what_it_may_do(vacant: Served, path: str) -> None:
+    headers = vacant.ask(path, Authorization=f"Bearer {vacant.token}").headers
+    assert headers["content-security-policy"] == CSP
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py"])
+def test_only_the_assets_are_served_as_files(vacant: Served, path: str) -> None:
+    assert vacant.ask(path).status in (401, 404)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_nothing_can_be_changed(vacant: Served, method: str) -> None:
+    assert vacant.ask("/", method, Authorization=f"Bearer {vacant.token}", Content_Length="0").status == 405
+
+
+def test_what_is_not_there_is_an_error_with_a_hint(told: Served) -> None:
+    answer = told.ask("/session?id=parse", Authorization=f"Bearer {told.token}")
+    assert answer.status == 200
+    answer = told.ask("/session.json?id=parsing", Authorization=f"Bearer {told.token}")
+    assert answer.status == 404
+    assert answer.text.startswith('{"error":"there is no session \'parsing\'. Nearest: parser')
+    assert told.ask("/session?id=s&turn=x", Authorization=f"Bearer {told.token}").status == 404

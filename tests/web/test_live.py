@@ -1,0 +1,130 @@
+"""The page while a real agent writes: it fills by itself, and never stands in the agent's way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from programs import ROOT, environment
+from turnlog.settings import Settings
+from turnlog.store.loader import load
+from web.conftest import Open
+from web.reading import cells, follow, texts
+from web.serving import Served, serve
+
+# One step for each line that it is told.
+AGENT = """\
+import sys, turnlog
+turnlog.init(instrument=False)
+
+@turnlog.tool
+def look(at):
+    return f"saw {at}"
+
+@turnlog.tool
+def wait_for_it(at):
+    print("waiting", flush=True)
+    sys.stdin.readline()
+    return f"waited for {at}"
+
+with turnlog.session("running"):
+    for line in sys.stdin:
+        word = line.strip()
+        with turnlog.turn(f"step {word}", agent="watcher"):
+            look(word) if word != "long" else wait_for_it(word)
+        print("done", flush=True)
+"""
+
+
+@contextmanager
+def agent(directory: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", AGENT],
+        env=environment(directory, TURNLOG_LOAD_INTERVAL="0.5"),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def tell(program: subprocess.Popen[str], word: str) -> str:
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(word + "\n")
+    return program.stdout.readline().strip()
+
+
+def test_what_an_agent_does_appears_without_a_reload(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    page.evaluate("window.marker = 1")
+    assert page.locator(".empty").count() == 1
+    with agent(served.directory) as program:
+        assert tell(program, "one") == "done"
+        page.get_by_role("link", name="running").wait_for()
+        assert [row[:4] for row in cells(page, "Sessions, newest first")] == [["running", "idle", "watcher", "1"]]
+        assert page.evaluate("window.marker") == 1
+        follow(page.get_by_role("link", name="running"))
+        page.evaluate("window.marker = 2")
+        assert texts(page.locator(".log .what")) == ['look {"at":"one"} saw one']
+        assert tell(program, "two") == "done"
+        page.get_by_text("saw two").wait_for()
+        assert tell(program, "long") == "waiting"
+        page.locator(".log .flag", has_text="RUNNING").wait_for()
+        assert texts(page.locator(".turns .marks").first.locator(".flag")) == ["RUNNING"]
+        assert tell(program, "") == "done"
+        page.get_by_text("waited for long").wait_for()
+        assert texts(page.locator(".turns .asked")) == ["step long", "step two", "step one"]
+        assert page.evaluate("window.marker") == 2
+
+
+def test_live_updates_can_be_paused_and_keep_the_place(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    with agent(served.directory) as program:
+        tell(program, "one")
+        page.get_by_role("link", name="running").wait_for()
+        page.goto(served.url("/session", id="running"))
+        page.keyboard.press("j")
+        here = page.locator(".here").get_attribute("href")
+        tell(program, "two")
+        page.get_by_text("saw two").wait_for()
+        assert page.locator(".here").get_attribute("href") == here
+        assert page.evaluate("document.activeElement.getAttribute('href')") == here
+        page.keyboard.press(".")
+        assert page.locator(".live").inner_text() == "paused"
+        tell(program, "three")
+        page.wait_for_timeout(2000)
+        assert page.get_by_text("saw three").count() == 0
+        page.keyboard.press(".")
+        tell(program, "four")
+        page.get_by_text("saw four").wait_for()
+
+
+def test_an_open_page_holds_nothing(served: Served, open_page: Open) -> None:
+    load(Settings(directory=served.directory), patience=1)
+    page = open_page(served)
+    page.locator(".live", has_text="live").wait_for()
+    with duckdb.connect(str(Settings(directory=served.directory).database)) as db:
+        assert db.execute("select count(*) from sessions").fetchall() == [(0,)]
+
+
+def test_while_another_program_keeps_the_store_the_page_says_so_and_recovers(tmp_path: Path) -> None:
+    load(Settings(directory=tmp_path), patience=1)
+    with serve(tmp_path, TURNLOG_PATIENCE="0.5") as served:
+        known = {"Authorization": f"Bearer {served.token}"}
+        with duckdb.connect(str(Settings(directory=tmp_path).database)):
+            busy, health = served.ask("/", **known), served.ask("/health", **known)
+        assert (busy.status, health.status) == (503, 200)
+        assert "<h1>Cannot read</h1>" in busy.text
+        assert "UNREADABLE" in health.text
+        assert served.ask("/", **known).status == 200
