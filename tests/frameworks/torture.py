@@ -248,7 +248,7 @@ def _processes(framework: Any, url: str, method: str) -> None:
 
 
 def memory(framework: Framework, url: str) -> None:
-    """Half of the calls, after as many: how many objects there are before and after, and how many of them turnlog cannot hold."""
+    """Half of the calls, after as many: how many objects there are before and after, and how many that turnlog cannot hold."""
     call = framework.caller()
 
     def calls(count: int) -> tuple[int, int]:

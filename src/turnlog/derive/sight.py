@@ -163,7 +163,8 @@ class Lineage:
 class Match:
     """A context that was read, and the lineage it belongs to, if this process knows one.
 
-    `extends`: it begins with the lineage's latest; `goes_on`: what the model said to that comes next. `follows` (0 or more): it only has what comes after so many items.
+    `extends`: it begins with the lineage's latest; `goes_on`: what the model said to that comes next. `follows` (0 or more): it
+    only has what comes after so many items.
     """
 
     messages: Sequence[Message]

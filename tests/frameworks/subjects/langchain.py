@@ -20,7 +20,7 @@ CALLS = 10_000
 
 class Subject:
     def __init__(self, url: str, *tools: Callable[..., Any], callbacks: tuple[BaseCallbackHandler, ...] = ()) -> None:
-        # Clients of its own: LangChain's are shared by all, with connections that belong to a loop or a process that was before.
+        # Clients of its own: LangChain's are shared by all, with connections that belong to a loop or process before.
         clients = {"http_client": openai.DefaultHttpxClient(), "http_async_client": openai.DefaultAsyncHttpxClient()}
         chat = ChatOpenAI(model="scripted", base_url=f"{url}/v1", api_key="none", max_retries=0, **clients)
         self._callbacks = list(callbacks)
