@@ -47,6 +47,23 @@ def test_a_new_user_message_starts_a_turn_of_the_session_that_the_messages_conti
     assert turn_of(first) != turn_of(second)
 
 
+def test_a_model_that_is_asked_to_go_on_with_its_answer_is_in_the_turn_of_its_input(recording: Recording) -> None:
+    first = recording.chat([user("a story")], [assistant("Once")])
+    more = recording.chat([user("a story"), assistant("Once")], [assistant("upon")])
+    last = recording.chat([user("a story"), assistant("Once"), assistant("upon")], [assistant("a time")])
+    assert turn_of(first) == turn_of(more) == turn_of(last)
+    again = recording.chat([user("a story"), assistant("Once"), assistant("upon"), user("a story")], [assistant("No.")])
+    assert session_of(again) == session_of(first)
+    assert turn_of(again) != turn_of(first)
+
+
+def test_words_put_into_a_models_mouth_come_with_an_input(recording: Recording) -> None:
+    with turnlog.session("s"):
+        first = recording.chat([user("a list")], [assistant("[1]")])
+        other = recording.chat([user("a list"), assistant("[")], [assistant("2]")])
+    assert turn_of(first) != turn_of(other)
+
+
 def test_a_tool_call_that_nobody_recorded_is_recovered_from_the_messages(recording: Recording, settings: Settings) -> None:
     asked = assistant("I look.", "search", "fetch")
     results = [

@@ -22,6 +22,7 @@ from recording import Recording, assistant, journal_rows, session_of, turn_of, u
 from turnlog import semconv
 from turnlog.identity import session
 from turnlog.operation import Messages, Operation, accompany, adopt, awaited, claim_started
+from turnlog.running import MOST_REMEMBERED
 from turnlog.settings import Capture, Settings
 
 MakeRecording = Callable[..., Recording]
@@ -255,7 +256,7 @@ def test_memory_is_bounded_for_spans_that_end_and_for_spans_that_never_do(record
             recording.tracer.start_span("short").end()
     known = recording.processor._known
     assert (known.running, known._by_id) == ({}, {})
-    assert len(known._ended) == 8192
+    assert len(known._ended) == MOST_REMEMBERED
     recording.exporter.clear()
     for _ in range(20_000):
         recording.tracer.start_span("abandoned")

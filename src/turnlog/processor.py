@@ -232,6 +232,7 @@ class SessionProcessor(SpanProcessor):
             match = self._attempt(
                 "following the messages", None, lambda: self.conversations.match(attributes, content, named, turn_input)
             )
+            fresh_input = fresh_input and not (calls_model and match is not None and match.brings_no_input)
             answered = match.lineage.answered if match is not None and match.lineage is not None else None
             if calls_model and not fresh_input and parent is None and isinstance(answered, Asked):
                 # Several conversations of one session take turns: this goes on with its own.
@@ -466,8 +467,8 @@ class SessionProcessor(SpanProcessor):
         running = self._known.end(span)
         if running is None:
             return
-        if span.attributes and semconv.LIFECYCLE_STATE in span.attributes:
-            transitions.entered(running.identity.session, span.attributes[semconv.LIFECYCLE_STATE])
+        if (state := attributes_of(span).get(semconv.LIFECYCLE_STATE)) is not None:
+            transitions.entered(running.identity.session, state)
         self._append(span, "end", running)
 
     def _append(self, span: ReadableSpan, record: str, running: Running) -> None:

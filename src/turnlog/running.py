@@ -14,7 +14,7 @@ from turnlog.operation import Content
 
 # Spans that an application starts and never ends must not pile up here, prompts and all.
 MOST_RUNNING = 16_384
-MOST_REMEMBERED = 8192
+MOST_REMEMBERED = 4096
 
 
 class Running:
@@ -99,5 +99,5 @@ class KnownSpans:
 
 
 def key_of(span: ReadableSpan) -> tuple[int, int]:
-    context = span.get_span_context()
-    return (context.span_id if context else 0, span.start_time or 0)
+    context = span._context
+    return (context.span_id if context else 0, span._start_time or 0)

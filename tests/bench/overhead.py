@@ -1,6 +1,7 @@
 """What recording adds to a program: CPU and wall time per call, against the same program bare and with plain spans.
 
 `python tests/bench/overhead.py [--quick] [--only PROGRAM ...] [--variants bare,otel,derived,turnlog] [--instructions]`
+(imports are measured with all programs only)
 
 Every variant is a process of its own (patches are process-wide); blocks are interleaved and ratios taken per round.
 `--instructions` counts instructions under valgrind instead: slow, but the same on a busy machine.
@@ -175,18 +176,18 @@ def main() -> None:
         count_instructions(options.only, options.variants)
         return
     rounds = options.rounds or (7 if options.quick else 40)
-    rows, deferred = [], []
+    deferred = []
     for program in options.only:
         variants = [variant for variant in options.variants if not (variant in PEERS and program == "tool_by_hand")]
-        found, loading = measure(program, variants, rounds)
-        rows += found
+        rows, loading = measure(program, variants, rounds)
+        print_table(f"Cost per call, {rounds} interleaved rounds, median [quartiles]", _HEAD, rows)
         if loading:
             deferred.append(loading)
-    print_table(f"Cost per call, {rounds} interleaved rounds, median [quartiles]", _HEAD, rows)
     if deferred:
         title = "What loading a megabyte of journal adds later (the background thread waits for 8, which costs less)"
         print_table(title, ("program", "journal bytes per call", "CPU µs per call", "ratio added"), deferred)
-    measure_imports(3 if options.quick else 10)
+    if len(options.only) == len(PROGRAMS):
+        measure_imports(3 if options.quick else 10)
     print_machine()
 
 

@@ -29,7 +29,7 @@ TOGETHER = (
     ("openai-agents", "mcp", "fastmcp", "pydantic-ai", "google-adk", "deepagents", "claude-agent-sdk"),
     ("agent-framework", "llama-index"),
 )
-GENERAL = ("beside", "beside_agents", "conformance", "counted_once", "framework_examples")
+GENERAL = ("beside", "beside_agents", "conformance", "counted_once", "framework_examples", "torture_agents")
 # Tests of what others record, by the extra that brings those others.
 OF_OTHERS: dict[str, tuple[str, ...]] = {"beside-test": ("vocabulary/test_peers.py", "paths/test_paths.py")}
 # What the README's test command installs already.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from programs import run
 from turnlog import queries
+from turnlog.running import MOST_REMEMBERED
 from turnlog.settings import Settings
 
 PROGRAM = Path(__file__).parent / "torture.py"
@@ -82,4 +83,7 @@ def check_that_all_is_placed_and_over(directory: Path) -> None:
 
 def check_memory(subject: str, directory: Path) -> None:
     before, after, calls = json.loads(play(subject, "memory", directory=directory))
-    assert after - before < calls / 2
+    assert after[1] - before[1] < calls / 20
+    # A framework that is too slow for more calls has not yet made turnlog forget the first of them.
+    if calls > MOST_REMEMBERED:
+        assert after[0] - before[0] < calls / 20

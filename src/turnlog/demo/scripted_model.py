@@ -84,6 +84,8 @@ class ScriptedModel:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # Agents that begin all at once: the standard library lets 5 wait, and drops the others for a second.
+    request_queue_size = 128
 
     def __init__(self, model: ScriptedModel) -> None:
         self.model = model
@@ -95,7 +97,8 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 5
+    # Longer than httpx keeps a connection, which is 5 s: else a client writes into one that has just been closed.
+    timeout = 30
     server: _Server
 
     def log_message(self, format: str, *args: Any) -> None:

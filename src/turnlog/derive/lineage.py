@@ -193,7 +193,8 @@ class Lineages:
                 score = (size, goes_on, lineage.caller == match.caller)
                 known = session or goes_on or any(item.origin or item.call in lineage.asks for item in lineage.items)
                 if score > best and (known or (lineage.failed and size == len(match.body))):
-                    match.lineage, match.extends, match.version, best = lineage, True, lineage.calls, score
+                    match.lineage, match.extends, match.goes_on, best = lineage, True, goes_on, score
+                    match.version = lineage.calls
         if match.extends or is_alone:
             return
         if not candidates:

@@ -18,6 +18,8 @@ class Part(NamedTuple):
 
 def as_messages(value: Any) -> Sequence[Message]:
     """The messages of an attribute or of carried content; JSON text and lists alike, nothing when it is neither."""
+    if value is None:
+        return []
     if isinstance(value, str):
         try:
             value = orjson.loads(value)

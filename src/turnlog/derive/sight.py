@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from turnlog.content import ContentPolicy
 from turnlog.derive.context import Item, Seen
-from turnlog.derive.messages import Message, Part, calls_of, result_of, split_results, texts
+from turnlog.derive.messages import Message, Part, calls_of, result_of, role, split_results, texts
 
 
 @dataclass(slots=True)
@@ -163,7 +163,8 @@ class Lineage:
 class Match:
     """A context that was read, and the lineage it belongs to, if this process knows one.
 
-    `extends`: it begins with the lineage's latest. `follows` (0 or more): it only has what comes after so many items.
+    `extends`: it begins with the lineage's latest; `goes_on`: what the model said to that comes next. `follows` (0 or more): it
+    only has what comes after so many items.
     """
 
     messages: Sequence[Message]
@@ -173,6 +174,7 @@ class Match:
     caller: Any = None
     lineage: Lineage | None = None
     extends: bool = False
+    goes_on: bool = False
     version: int = 0
     # The digest of the first message, where it was asked for.
     root: str = ""
@@ -184,6 +186,14 @@ class Match:
     @property
     def session(self) -> str:
         return self.lineage.session if self.lineage else ""
+
+    @property
+    def brings_no_input(self) -> bool:
+        """Whether all that came is what the model said: it is asked to go on."""
+        if self.lineage is None or not self.goes_on:
+            return False
+        added = range(self.lead + len(self.lineage.marks), len(self.messages))
+        return all(role(self.messages[index]) == "assistant" for index in added)
 
     def parts(self, index: int) -> list[Part]:
         if index not in self._parsed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -29,8 +30,8 @@ _CONTENT = {
     "exception.stacktrace",
 }
 _HARMLESS = frozenset(semconv.ATTRIBUTE_TYPES) - _CONTENT
-_COLUMNS = {column.key: (column.name, column.type) for column in semconv.COLUMNS}
-_NO_COLUMN = ("", "")
+_TEXTS = {column.key: column.name for column in semconv.COLUMNS if column.type == "VARCHAR"}
+_OTHERS = {column.key: (column.name, column.type) for column in semconv.COLUMNS if column.type != "VARCHAR"}
 _KINDS = {kind: kind.name.lower() for kind in SpanKind}
 _STATUSES = {code: code.name.lower() for code in StatusCode}
 
@@ -58,7 +59,7 @@ def span_row(
         "trace_id": format_trace_id(context.trace_id),
         "span_id": format_span_id(context.span_id),
         "parent_id": format_span_id(span.parent.span_id) if span.parent else "",
-        "name": without_secrets(span.name),
+        "name": _name(span.name),
         "span_kind": _KINDS[span.kind],
         "start_ns": span.start_time,
         "end_ns": span.end_time or 0,
@@ -73,29 +74,34 @@ def span_row(
     for key, value in ({**attributes, **beside} if beside else attributes).items():
         if key in said:
             continue
-        name, kind = _COLUMNS.get(key, _NO_COLUMN)
-        if kind == "VARCHAR" and type(value) is str:
-            row[name] = value
-        elif name and (typed := _typed(value, kind)) is not None:
-            row[name] = typed
+        if key in _TEXTS and type(value) is str:
+            row[_TEXTS[key]] = value
+        elif key in _OTHERS and (typed := _typed(value, _OTHERS[key][1])) is not None:
+            row[_OTHERS[key][0]] = typed
         elif key in _HARMLESS:
             rest[key] = value
         elif (screened := _screened(key, value, policy)) is not None:
             rest[key] = screened
     if rest:
         row["attributes"] = rest
-    if span.links:
+    # The SDK's own properties copy both.
+    if span._links:
         row["links"] = [
             {"trace_id": format_trace_id(link.context.trace_id), "span_id": format_span_id(link.context.span_id)}
             for link in span.links
         ]
-    if span.events:
+    if span._events:
         row["events"] = [
             {"name": event.name, "at_ns": event.timestamp, "attributes": _screened_all(event.attributes or {}, policy)}
             for event in span.events
         ]
     line = dump_json(row)
     return (line if len(line) <= ROW_LIMIT else _shortened(row)) + b"\n"
+
+
+@functools.lru_cache(maxsize=256)
+def _name(name: str) -> str:
+    return str(without_secrets(name))
 
 
 def blob_rows(blobs: Iterable[Blob]) -> bytes:

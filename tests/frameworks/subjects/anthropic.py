@@ -15,7 +15,8 @@ CALLS = 10_000
 class Subject(HandWritten):
     def __init__(self, url: str, *tools: Callable[..., Any], **how: Any) -> None:
         given = {"base_url": url, "api_key": "none", "max_retries": 0}
-        http, async_http = how.get("clients", (None, None))
+        # A client of its own: the SDK's closes itself when it is collected, on the loop of a later program.
+        http, async_http = how.get("clients", (None, anthropic.DefaultAsyncHttpxClient()))
         clients = anthropic.Anthropic(**given, http_client=http), anthropic.AsyncAnthropic(**given, http_client=async_http)
         super().__init__(clients, *tools)
 

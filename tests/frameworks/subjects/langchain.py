@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from typing import Any
 
+import openai
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -19,7 +20,9 @@ CALLS = 10_000
 
 class Subject:
     def __init__(self, url: str, *tools: Callable[..., Any], callbacks: tuple[BaseCallbackHandler, ...] = ()) -> None:
-        chat = ChatOpenAI(model="scripted", base_url=f"{url}/v1", api_key="none", max_retries=0)
+        # Clients of its own: LangChain's are shared by all, with connections that belong to a loop or process before.
+        clients = {"http_client": openai.DefaultHttpxClient(), "http_async_client": openai.DefaultAsyncHttpxClient()}
+        chat = ChatOpenAI(model="scripted", base_url=f"{url}/v1", api_key="none", max_retries=0, **clients)
         self._callbacks = list(callbacks)
         self._agent: Any = create_agent(chat, [tool(each) for each in tools], name="agent", checkpointer=InMemorySaver())
 

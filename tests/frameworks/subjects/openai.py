@@ -16,7 +16,8 @@ CALLS = 10_000
 class Subject(HandWritten):
     def __init__(self, url: str, *tools: Callable[..., Any], **how: Any) -> None:
         given = {"base_url": f"{url}/v1", "api_key": "none", "max_retries": 0}
-        http, async_http = how.get("clients", (None, None))
+        # A client of its own: the SDK's closes itself when it is collected, on the loop of a later program.
+        http, async_http = how.get("clients", (None, openai.DefaultAsyncHttpxClient()))
         super().__init__(
             (openai.OpenAI(**given, http_client=http), openai.AsyncOpenAI(**given, http_client=async_http)), *tools
         )
