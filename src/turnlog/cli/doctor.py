@@ -41,6 +41,10 @@ _VARIABLES = {
     "TURNLOG_TRUST": "trust",
     "TURNLOG_DISTRUST": "distrust",
     "TURNLOG_TRACE_URL": "trace_url",
+    "TURNLOG_REPLAY": "replay",
+    "TURNLOG_REPLAY_FROM_TURN": "replay_from",
+    "TURNLOG_REPLAY_LIVE": "replay_live",
+    "TURNLOG_LEASE": "lease",
     "OTEL_TRACES_EXPORTER": "exporters",
 }
 
@@ -191,8 +195,10 @@ def _settings(settings: Settings) -> list[Setting]:
             shown = "set" if value else ""
         elif name == "rotate_bytes":
             shown = f"{value / 1024 / 1024:g}"
-        elif name in ("exporters", "trust", "distrust"):
+        elif name in ("exporters", "trust", "distrust", "replay_live"):
             shown = ",".join(value)
+        elif name == "lease":
+            shown = ":".join(map(str, value or ()))
         elif name == "watch":
             shown = os.pathsep.join(map(str, value))
         elif isinstance(value, bool):
