@@ -367,6 +367,19 @@ def test_losses(ask: Answers) -> None:
     ]
 
 
+def test_span_parents(settings: Settings) -> None:
+    story = Story(settings)
+    story.tool("calls", "s", "t1", "delegate")
+    story.chat("asks", "s", "t1", inside="calls")
+    trace, outer, inner = f"{1:032x}", story.spans["calls"], story.spans["asks"]
+    with Store(settings).reading() as db:
+        assert db.execute("from span_parents('s') order by span_id").fetchall() == [
+            (trace, outer, "", story.ids["calls"]),
+            (trace, inner, outer, ""),
+        ]
+    story.writer.close()
+
+
 def test_first_input(ask: Answers) -> None:
     assert ask("from first_input('s')") == [(1, "write it", "")]
 

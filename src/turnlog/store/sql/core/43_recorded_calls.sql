@@ -15,20 +15,10 @@ with recursive above as (
         b.trace_id as trace_id,
         b.span_id as span_id,
         s.next_parent as parent_id,
-        case when s.is_tool = 1 then s.span_id else '' end as tool_span,
+        case when s.tool_commit = '' then '' else s.span_id end as tool_span,
         b.steps + 1 as steps
     from above as b
-    join (
-        -- One row each: a program that seeds its random numbers gives the same ids again in every run.
-        select
-            t.trace_id as trace_id,
-            t.span_id as span_id,
-            max(t.parent_id) as next_parent,
-            max(case when t.operation = 'execute_tool' then 1 else 0 end) as is_tool
-        from span_rows as t
-        where t.session_id = p_session
-        group by t.trace_id, t.span_id
-    ) as s on s.trace_id = b.trace_id and s.span_id = b.parent_id
+    join span_parents(p_session) as s on s.trace_id = b.trace_id and s.span_id = b.parent_id
     where b.tool_span = ''
       and b.steps < 64
 )

@@ -18,17 +18,7 @@ with recursive above as (
         s.tool_commit as outer_commit,
         b.steps + 1 as steps
     from above as b
-    join (
-        -- One row each: a program that seeds its random numbers gives the same ids again in every run.
-        select
-            t.trace_id as trace_id,
-            t.span_id as span_id,
-            max(t.parent_id) as next_parent,
-            max(case when t.operation = 'execute_tool' then t.commit_id else '' end) as tool_commit
-        from span_rows as t
-        where t.session_id = p_session
-        group by t.trace_id, t.span_id
-    ) as s on s.trace_id = b.trace_id and s.span_id = b.parent_id
+    join span_parents(p_session) as s on s.trace_id = b.trace_id and s.span_id = b.parent_id
     where b.outer_commit = ''
       and b.steps < 64
 )
