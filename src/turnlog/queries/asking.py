@@ -44,5 +44,8 @@ def rows(db: Database, kind: Callable[..., Row], query: str, values: Sequence[An
 
 def some(names: list[str], most: int = 3) -> str:
     """Names that were stored, in a message of ours: whoever stored a whole sentence as one does not speak in it."""
-    plain = [name if _PLAIN_NAME.fullmatch(name) else repr(name[:60]) for name in names[:most]]
-    return ", ".join(plain) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return listed([name if _PLAIN_NAME.fullmatch(name) else repr(name[:60]) for name in names], most)
+
+
+def listed(words: list[str], most: int = 3) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

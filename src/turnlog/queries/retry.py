@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from turnlog.errors import NotFound
-from turnlog.queries.asking import Database, rows, some
+from turnlog.queries.asking import Database, listed, rows
 from turnlog.queries.step import Divergence, Step, paired_steps
 
 
@@ -90,4 +90,4 @@ def _turns_with_retries(attempts: list[TurnAttempt]) -> str:
     for row in attempts:
         again.setdefault(row.original_turn, []).append(str(row.turn))
     named = [f"{first} (again in {', '.join(later)})" for first, *later in again.values()]
-    return f"Turns with retries: {some(named)}." if named else ""
+    return f"Turns with retries: {listed(named)}." if named else ""
