@@ -29,6 +29,10 @@ def test_an_answer_as_json_keeps_types(recorded: Settings, turnlog: Turnlog) -> 
     ]
 
 
+def test_times_with_a_zone_are_answered(recorded: Settings, turnlog: Turnlog) -> None:
+    assert turnlog("sql", "select now() > timestamptz '2026-01-01' as later, now() as at").out.startswith("later")
+
+
 def test_an_answer_as_csv_has_a_header(recorded: Settings, turnlog: Turnlog) -> None:
     assert turnlog("sql", "--csv", "select 'a,b' as x, null as y").out == 'x,y\n"a,b",\n'
 

@@ -33,7 +33,8 @@ class Result(NamedTuple):
 
 def ask_bounded(settings: Settings, statement: str, *, rows: int) -> Result:
     started = time.monotonic()
-    child = [sys.executable, "-m", "turnlog.web.bounded", str(settings.directory), str(rows)]
+    # -P: a duckdb.py in the folder where the page was started is nobody's database.
+    child = [sys.executable, "-P", "-m", "turnlog.web.bounded", str(rows)]
     try:
         done = subprocess.run(  # noqa: S603 - our own module
             child,
@@ -45,12 +46,13 @@ def ask_bounded(settings: Settings, statement: str, *, rows: int) -> Result:
         )
     except subprocess.TimeoutExpired:
         raise StatementRefused(f"the statement ran for {SECONDS} s and was stopped. Narrow it: a session, a limit.") from None
-    if len(done.stdout) > _MOST_BYTES:
-        raise StatementRefused(f"the answer is over {_MOST_BYTES // 1024**2} MB. Ask for fewer columns, or use: turnlog sql")
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise StatementRefused("the statement took more time or memory than it may, and was stopped. Narrow it.") from None
+        if done.returncode < 0:
+            raise StatementRefused("the statement took more time or memory than it may, and was stopped. Narrow it.") from None
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise StatementRefused(f"the statement could not be run: {said[-1]}") from None
     if "refused" in answer:
         raise StatementRefused(str(answer["refused"]))
     return Result(answer["columns"], answer["rows"], answer["more"], time.monotonic() - started)
@@ -65,7 +67,7 @@ def _main() -> None:
 
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS * 2, SECONDS * 2))
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
-    settings, most = read_settings(), int(sys.argv[2])
+    settings, most = read_settings(), int(sys.argv[1])
     statement = sys.stdin.buffer.read().decode("utf-8", "replace")
     try:
         with queries.reading(settings) as db:
@@ -73,12 +75,16 @@ def _main() -> None:
             db.execute("set threads = 2")
             sandbox.lock_down(db, settings.archive)
             found = sandbox.answer(db, statement, rows=most, seconds=SECONDS)
-        answer: dict[str, Any] = {"columns": found.columns, "rows": found.rows, "more": found.more}
+        answer = to_json({"columns": found.columns, "rows": found.rows, "more": found.more}).encode()
+        if len(answer) > _MOST_BYTES:
+            raise StatementRefused(
+                f"the answer is over {_MOST_BYTES // 1024**2} MB. Ask for fewer columns, or use: turnlog sql"
+            )
     except TurnlogError as error:
-        answer = {"refused": str(error)}
+        answer = to_json({"refused": str(error)}).encode()
     except MemoryError:
-        answer = {"refused": "the statement needs more memory than it may have. Narrow it."}
-    sys.stdout.write(to_json(answer))
+        answer = to_json({"refused": "the statement needs more memory than it may have. Narrow it."}).encode()
+    sys.stdout.buffer.write(answer)
 
 
 if __name__ == "__main__":
