@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import http.client
+import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import duckdb
+import pytest
 
-from programs import ROOT, environment
+from programs import ROOT, environment, running
 from turnlog.settings import Settings
 from turnlog.store.loader import load
 from web.conftest import Open
 from web.reading import cells, follow, texts
 from web.serving import Served, serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 # One step for each line that it is told.
 AGENT = """\
@@ -108,6 +117,46 @@ def test_live_updates_can_be_paused_and_keep_the_place(served: Served, open_page
         page.keyboard.press(".")
         tell(program, "four")
         page.get_by_text("saw four").wait_for()
+
+
+def look_away(page: Page, away: bool) -> None:
+    """Headless, every page is always in view."""
+    page.evaluate(
+        "away => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => away });"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        away,
+    )
+
+
+def test_a_page_that_nobody_looks_at_holds_no_connection_and_misses_nothing(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    page.locator(".live", has_text="live").wait_for()
+    with agent(served.directory) as program:
+        with page.expect_event("requestfailed", lambda request: "/live" in request.url):
+            look_away(page, True)
+        tell(program, "one")
+        page.wait_for_timeout(2000)
+        assert page.get_by_role("link", name="running").count() == 0
+        look_away(page, False)
+        page.get_by_role("link", name="running").wait_for()
+        page.keyboard.press(".")
+        look_away(page, True)
+        with pytest.raises(Exception, match="Timeout"), page.expect_request("**/live*", timeout=1000):
+            look_away(page, False)
+        assert page.locator(".live").inner_text() == "paused"
+
+
+def test_ctrl_c_ends_the_server_while_a_page_follows_it(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "turnlog", "ui", "--port", "0", "--no-open", "--json")
+    with running(*command, directory=tmp_path) as program:
+        assert program.stdout is not None
+        address = urlsplit(json.loads(program.stdout.readline())["address"])
+        page = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
+        page.request("GET", "/live", headers={"Authorization": f"Bearer {address.query.removeprefix('token=')}"})
+        assert page.getresponse().readline() == b"retry: 2000\n"
+        program.send_signal(signal.SIGINT)
+        program.wait(timeout=30)
+        page.close()
 
 
 def test_an_open_page_holds_nothing(served: Served, open_page: Open) -> None:

@@ -47,11 +47,12 @@ def make_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def create_app(settings: Settings) -> Starlette:
+def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
+    """`stopping`: whether pages that follow what is written are to be let go, which they never ask for."""
     watch = Watch(settings)
 
     async def live(request: Request) -> Response:
-        return StreamingResponse(_changes(request, watch), media_type="text/event-stream")
+        return StreamingResponse(_changes(request, watch, stopping), media_type="text/event-stream")
 
     routes = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in VIEWS.items()]
     routes += [
@@ -112,12 +113,12 @@ def _plain(data: object) -> object:
     return record(data) if hasattr(data, "_asdict") else data
 
 
-async def _changes(request: Request, watch: Watch) -> AsyncIterator[str]:
+async def _changes(request: Request, watch: Watch, stopping: Callable[[], bool]) -> AsyncIterator[str]:
     """One event whenever something was written since the page was made, however much it was."""
     seen = request.query_params.get("seen") or await watch.state()
     yield "retry: 2000\n\n"
     quiet = 0.0
-    while not await request.is_disconnected():
+    while not stopping() and not await request.is_disconnected():
         now = await watch.state()
         if now != seen:
             seen, quiet = now, 0.0

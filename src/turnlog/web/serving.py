@@ -19,8 +19,11 @@ def serve_page(settings: Settings, port: int, listening: Callable[[str], None]) 
     token = make_token()
     bound = _bind(port)
     number = bound.getsockname()[1]
-    app = Access(create_app(settings), guard_for("127.0.0.1", token), number)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, server_header=False))
+    page = create_app(settings, stopping=lambda: server.should_exit)
+    app = Access(page, guard_for("127.0.0.1", token), number)
+    # Ctrl-C does not wait for a long statement.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
     listening(f"http://127.0.0.1:{number}/?{TOKEN}={token}")
     server.run(sockets=[bound])
 

@@ -103,7 +103,7 @@ document.addEventListener("keydown", (event) => {
     l: () => turnBy(1),
     d: diffHere,
     y: () => navigator.clipboard?.writeText(location.href).then(() => say("address copied")),
-    ".": () => (source ? stop() : follow()),
+    ".": pause,
     t: theme,
     g: () => location.assign("/"),
     "?": showKeys,
@@ -118,6 +118,7 @@ document.querySelector(".keys").addEventListener("click", showKeys);
 document.querySelector(".theme").addEventListener("click", theme);
 
 let source = null;
+let paused = !main.hasAttribute("data-live");
 let waiting = false;
 let missed = false;
 let shown = "";
@@ -179,11 +180,23 @@ function follow() {
 }
 
 function stop() {
-  source.close();
+  source?.close();
   source = null;
+}
+
+function pause() {
+  paused = !paused;
+  if (!paused) return follow();
+  stop();
   say("paused", false);
 }
 
+// A browser has few connections to a server: pages that nobody looks at leave theirs to the others.
+document.addEventListener("visibilitychange", () => {
+  stop();
+  if (!paused && !document.hidden) follow();
+});
+
 arrange();
 if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center" });
-if (main.hasAttribute("data-live")) follow();
+if (!paused && !document.hidden) follow();
