@@ -29,6 +29,23 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(vacant: Served) -> No
     assert vacant.ask("/", Cookie=cookie + "x").status == 401
 
 
+@pytest.mark.parametrize("other", ['prefs={"a": 1}', "foo", "a@b=1", "x=\xe9"])
+def test_a_cookie_of_another_server_is_none_of_ours(vacant: Served, other: str) -> None:
+    cookie = vacant.ask(f"/?token={vacant.token}").headers["set-cookie"].partition(";")[0]
+    assert vacant.ask("/", Cookie=f"{other}; {cookie}").status == 200
+
+
+def test_the_token_leaves_the_address_of_who_is_known_too(vacant: Served) -> None:
+    cookie = vacant.ask(f"/?token={vacant.token}").headers["set-cookie"].partition(";")[0]
+    again = vacant.ask(f"/sql?token={vacant.token}", Cookie=cookie)
+    assert (again.status, again.headers["location"]) == (303, "/sql")
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example/", "/%2fevil.example/"])
+def test_the_token_leads_to_no_other_server(vacant: Served, path: str) -> None:
+    assert vacant.ask(f"{path}?token={vacant.token}").headers["location"] == "/evil.example/"
+
+
 def test_a_cookie_of_another_port_is_none(vacant: Served) -> None:
     cookie = vacant.ask(f"/?token={vacant.token}").headers["set-cookie"].partition(";")[0]
     elsewhere = cookie.replace(str(vacant.port), "1")

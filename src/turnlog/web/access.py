@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from email.message import Message
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Message as Event
@@ -68,24 +68,23 @@ class Access:
             return PlainTextResponse(refusal.message, refusal.status)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and headers.get("sec-fetch-mode") != "navigate":
             return PlainTextResponse("pages of other sites may not read this one", 403)
-        if scope["path"].startswith(_STATIC) or self._is_known(headers):
+        if scope["path"].startswith(_STATIC):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = dict(query).get(TOKEN, "")
         if scope["method"] == "GET" and hmac.compare_digest(shown.encode("utf-8", "replace"), self._guard.token.encode()):
             rest = urlencode([(name, value) for name, value in query if name != TOKEN])
-            welcome = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
+            # Two slashes would lead to another server.
+            welcome = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), 303)
             welcome.set_cookie(self._cookie, self._proof, httponly=True, samesite="strict", path="/")
             return welcome
+        if self._is_known(headers):
+            return None
         return PlainTextResponse("open the address that `turnlog ui` printed: it carries the token of this page", 401)
 
     def _is_known(self, headers: Headers) -> bool:
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        shown = cookies[self._cookie].value if self._cookie in cookies else ""
+        # As browsers read them: those of other servers on this machine come along, in any form.
+        shown = cookie_parser(headers.get("cookie", "")).get(self._cookie, "")
         bearer = f"Bearer {self._guard.token}"
         return hmac.compare_digest(shown.encode(), self._proof.encode()) or hmac.compare_digest(
             headers.get("authorization", "").encode("utf-8", "replace"), bearer.encode()
