@@ -91,6 +91,17 @@ def test_blame_follows_a_file_through_its_names(told: tuple[Any, Files]) -> None
     assert history(*told, "b.py") == history(*told, "missing") == []
 
 
+def test_blame_ends_for_a_file_that_was_moved_to_and_fro(settings: Settings) -> None:
+    files = Files(settings)
+    for number in range(15):
+        files.tool(f"to {number}", "s", "t1", "move_file", *moved("a.py", "b.py"))
+        files.tool(f"fro {number}", "s", "t1", "move_file", *moved("b.py", "a.py"))
+    with Store(settings).reading() as db:
+        assert [row[0] for row in history(db, files, "a.py")[:3]] == ["fro 14", "to 14", "to 14"]
+        assert len(history(db, files, "a.py")) == 59
+    files.writer.close()
+
+
 @pytest.mark.parametrize(
     ("path", "folder", "first"),
     [

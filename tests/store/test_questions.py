@@ -436,6 +436,16 @@ def test_search(ask: Answers) -> None:
     assert ask("from search('s', 'slow', 'nowhere', '', '')") == []
 
 
+def test_a_phrase_is_within_one_field(settings: Settings) -> None:
+    story = Story(settings)
+    story.tool("look", "s", "t1", "look", input_summary="to the north", output_summary="no land")
+    with Store(settings).reading() as db:
+        phrases = ("the north", "no land", "look to", "north no")
+        found = {phrase: db.execute("select place from search('', ?, '', '', '')", [phrase]).fetchall() for phrase in phrases}
+    story.writer.close()
+    assert found == {"the north": [("input",)], "no land": [("output",)], "look to": [], "north no": []}
+
+
 def test_consecutive_calls(ask: Answers) -> None:
     columns = "turn_id, commit_id, tool, before_tool, before_that_tool, failed"
     assert ask(

@@ -4,7 +4,7 @@ with recursive names as (
     select
         cast(p_path as varchar) as path,
         cast(9223372036854775807 as bigint) as until_ns
-    union all
+    union
     select
         r.renamed_from as path,
         r.ts_ns as until_ns

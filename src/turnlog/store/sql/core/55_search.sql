@@ -38,7 +38,7 @@ from (
     from (
         select
             g.*,
-            concat(g.tool, ' ', g.input_summary, ' ', g.output_summary, ' ', g.failure, ' ', g.choice, ' ', g.reason, ' ', g.delta, ' ', g.captured_input, ' ', g.captured_output) as whole
+            concat(g.tool, ' " ', g.input_summary, ' " ', g.output_summary, ' " ', g.failure, ' " ', g.choice, ' " ', g.reason, ' " ', g.delta, ' " ', g.captured_input, ' " ', g.captured_output) as whole
         from (
             select
                 c.commit_id as commit_id,
