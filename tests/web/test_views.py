@@ -178,7 +178,7 @@ def test_two_turns_are_compared_with_the_texts_that_changed(told: Served, demo: 
 
 def test_a_turn_and_its_retry_are_shown_to_where_they_part(told: Served, open_page: Open) -> None:
     page = open_page(told, "/session?id=s&turn=3")
-    follow(page.get_by_role("link", name="compare with the attempt before it"))
+    follow(page.get_by_role("link", name="compare with the first attempt"))
     assert page.locator("h1").inner_text() == "Turn 2 and its retry, turn 3"
     assert plain(page.locator(".card").first.inner_text()) == (
         "They part PARTED at step 3: tool result. Show it What came out @@ -0,0 +1 @@ +3 passed"

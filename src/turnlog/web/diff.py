@@ -27,7 +27,7 @@ from turnlog.web.page import (
 )
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_MOST_STEPS = 400
+_MOST_ROWS = 400
 _MOST_TEXTS = 20
 _MOST_TEXT = 20_000
 
@@ -93,9 +93,15 @@ def _differences(found: list[Difference], session: str) -> Html:
             el("td", said(each.tool), " ", commit_link(each.commit_id, session), f" turn {each.turn}"),
             data_row=True,
         )
-        for each in found
+        for each in found[:_MOST_ROWS]
     ]
-    return table(("Change", "Kind", "Key", "Value", "By"), rows, caption="Entries that differ")
+    return join(
+        table(("Change", "Kind", "Key", "Value", "By"), rows, caption="Entries that differ"), _first_of(len(found), "entries")
+    )
+
+
+def _first_of(many: int, what: str) -> Html | None:
+    return nothing(f"The first {_MOST_ROWS} of {many:,} {what}.") if many > _MOST_ROWS else None
 
 
 def _values(each: Difference) -> Html:
@@ -157,9 +163,11 @@ def _decisions(found: list[Decided]) -> Html:
             el("td", said(each.reason or "-"), class_="" if each.reason else "none"),
             data_row=True,
         )
-        for each in found
+        for each in found[:_MOST_ROWS]
     ]
-    return table(("Commit", "Turn", "About", "Choice", "Why"), rows, caption="Decisions")
+    return join(
+        table(("Commit", "Turn", "About", "Choice", "Why"), rows, caption="Decisions"), _first_of(len(found), "decisions")
+    )
 
 
 def _failures(found: list[Failed]) -> Html:
@@ -173,9 +181,11 @@ def _failures(found: list[Failed]) -> Html:
             flag(each.outcome.upper(), "bad"),
             said(each.error_message or each.error),
         )
-        for each in found
+        for each in found[:_MOST_ROWS]
     ]
-    return table(("Commit", "Turn", "Tool", "Outcome", "Error"), rows, caption="Failures")
+    return join(
+        table(("Commit", "Turn", "Tool", "Outcome", "Error"), rows, caption="Failures"), _first_of(len(found), "failures")
+    )
 
 
 def _retry_link(session: str, first: int, again: int) -> Html:
@@ -185,7 +195,9 @@ def _retry_link(session: str, first: int, again: int) -> Html:
 def _retry(ask: Ask, session: str) -> Page:
     found = queries.retry_diff(ask.db, session, ask.number("retry"))
     one, other = found.attempts
-    commits = queries.commits(ask.db, session, [id for step in found.steps for id in (step.commit_a, step.commit_b) if id])
+    shown = found.steps[:_MOST_ROWS]
+    told: list[Step | Divergence] = [*shown, *([found.divergence] if found.divergence else [])]
+    commits = queries.commits(ask.db, session, [id for each in told for id in (each.commit_a, each.commit_b) if id])
     body = join(
         heading(
             f"Turn {one.turn} and its retry, turn {other.turn}",
@@ -196,7 +208,8 @@ def _retry(ask: Ask, session: str) -> Page:
         ),
         tabs(session, "/diff", other.turn),
         _parted(ask, found.divergence, commits),
-        card("Step by step", _steps(found.steps, commits, found.divergence, f"turn {one.turn}", f"turn {other.turn}")),
+        card("Step by step", _steps(shown, commits, found.divergence, f"turn {one.turn}", f"turn {other.turn}")),
+        _first_of(len(found.steps), "steps"),
     )
     return Page(f"Retry of turn {one.turn}", body, found)
 
@@ -213,7 +226,7 @@ def compare(ask: Ask) -> Page:
         return Page("Compare sessions", body, {}, place="/compare")
     one, other = ask.session("a"), ask.session("b")
     found = queries.session_diff(ask.db, one, other)
-    shown = found.steps[:_MOST_STEPS]
+    shown = found.steps[:_MOST_ROWS]
     commits = queries.commits(ask.db, one, [step.commit_a for step in shown]) | queries.commits(
         ask.db, other, [step.commit_b for step in shown]
     )
@@ -222,7 +235,7 @@ def compare(ask: Ask) -> Page:
         _choose_sessions(ask, one, other),
         _parted(ask, found.divergence, commits),
         card("Step by step", _steps(shown, commits, found.divergence, one, other, by_turn=True)),
-        nothing(f"The first {_MOST_STEPS} of {len(found.steps):,} steps.") if len(found.steps) > _MOST_STEPS else None,
+        _first_of(len(found.steps), "steps"),
     )
     return Page(f"{one} and {other}", body, found, place="/compare")
 

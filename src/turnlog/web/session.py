@@ -21,7 +21,8 @@ def session(ask: Ask) -> Page:
     found = queries.session_of(ask.db, id)
     newest = queries.last_turn(ask.db, id)
     turn = min(ask.number("turn"), newest)
-    last = max(min(ask.number("to", newest), newest), turn)
+    to = min(ask.number("to") or newest, newest)
+    last = to if not turn or to - _TURNS < turn <= to else min(turn + _TURNS // 2, newest)
     bars = queries.turn_bars(ask.db, id, last=last, limit=_TURNS)
     commits = queries.log(ask.db, id, turn=turn, limit=_COMMITS + 1)
     flags = queries.session_flags(ask.db, [id]).get(id)
@@ -37,7 +38,7 @@ def session(ask: Ask) -> Page:
         el(
             "div",
             _timeline(id, bars, turn, newest),
-            _commits(id, commits, bars, again, turn),
+            _commits(id, commits, bars, again, turn, last if last < newest else 0),
             class_="beside",
         ),
     )
@@ -67,6 +68,7 @@ def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
     if not bars:
         return card("Turns", empty("No turn has begun yet.", "It begins with the first call of a model or an agent."))
     longest = max(max(bar.duration_ms for bar in bars), 0.001)
+    to = bars[-1].turn if bars[-1].turn < newest else 0
     return card(
         "Turns",
         el(
@@ -74,7 +76,9 @@ def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
             [el("span", kind, class_=f"key {kind}") for kind in ("model", "tool", "waiting")],
             class_="legend",
         ),
-        el("ol", [_turn_bar(id, bar, longest, bar.turn == chosen) for bar in reversed(bars)], class_="turns", reversed=True),
+        el(
+            "ol", [_turn_bar(id, bar, longest, bar.turn == chosen, to) for bar in reversed(bars)], class_="turns", reversed=True
+        ),
         el(
             "nav",
             a(link("/session", id=id, to=min(bars[-1].turn + _TURNS, newest)), "↑ Later turns")
@@ -88,7 +92,7 @@ def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
     )
 
 
-def _turn_bar(id: str, bar: TurnBar, longest: float, chosen: bool) -> Html:
+def _turn_bar(id: str, bar: TurnBar, longest: float, chosen: bool, to: int) -> Html:
     marks = [
         flag(f"{bar.failures:,} FAILED", "bad") if bar.failures else None,
         flag(f"RETRY {bar.attempt}/{bar.attempts}", "again") if bar.attempt > 1 else None,
@@ -99,7 +103,7 @@ def _turn_bar(id: str, bar: TurnBar, longest: float, chosen: bool) -> Html:
     return el(
         "li",
         a(
-            link("/session", id=id, turn=bar.turn),
+            link("/session", id=id, turn=bar.turn, to=to),
             el(
                 "span",
                 el("span", bar.turn, class_="turn"),
@@ -135,12 +139,12 @@ def _rect(kind: str, start: float, width: float) -> Html | None:
     return el("rect", x=f"{start:.2f}%", width=f"{width:.2f}%", height="100%", class_=kind) if width > 0.05 else None
 
 
-def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int) -> Html:
+def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int, to: int) -> Html:
     by_turn = {bar.turn: bar for bar in bars}
     return card(
         f"Turn {turn}" if turn else "Commits",
         [
-            _turn(id, number, list(group), by_turn.get(number), again)
+            _turn(id, number, list(group), by_turn.get(number), again, to)
             for number, group in groupby(commits[:_COMMITS], key=lambda each: each.turn)
         ]
         if commits
@@ -150,17 +154,13 @@ def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[st
     )
 
 
-def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None, again: dict[str, int]) -> Html:
+def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None, again: dict[str, int], to: int) -> Html:
     """A turn's commits as a log, each with its place in the turn's time."""
-    begun, length = (bar.started_at, max(bar.duration_ms, 0.001)) if bar else (None, 1.0)
-    offsets = [
-        (each.committed_at - begun).total_seconds() * 1000 - each.duration_ms if begun is not None else 0.0 for each in commits
-    ]
     return el(
         "section",
         el(
             "h3",
-            a(link("/session", id=id, turn=turn), f"turn {turn}"),
+            a(link("/session", id=id, turn=turn, to=to), f"turn {turn}"),
             " ",
             said(bar.input_summary) if bar is not None and bar.input_summary else None,
         ),
@@ -168,27 +168,22 @@ def _turn(id: str, turn: int, commits: list[Commit], bar: TurnBar | None, again:
             "p",
             flag(f"RETRY {bar.attempt}/{bar.attempts}", "again"),
             " ",
-            a(link("/diff", session=id, retry=turn), "compare with the attempt before it"),
+            a(link("/diff", session=id, retry=turn), "compare with the first attempt"),
         )
         if bar is not None and bar.attempt > 1
         else None,
         el(
             "ol",
-            [
-                _commit(each, again.get(each.commit_id, each.attempt), offset, length)
-                for each, offset in zip(commits, offsets, strict=True)
-            ],
+            [_commit(each, again.get(each.commit_id, each.attempt), bar) for each in commits],
             class_="log",
         ),
         id=f"turn-{turn}",
     )
 
 
-def _commit(commit: Commit, attempt: int, offset: float, length: float) -> Html:
+def _commit(commit: Commit, attempt: int, bar: TurnBar | None) -> Html:
     failed = commit.outcome not in ("ok", "in_flight")
     told = commit.error_message or commit.error if failed else commit.reason or commit.output_summary
-    start = min(max(100 * offset / length, 0.0), 100.0 - _LEAST_SHARE)
-    width = min(max(100 * commit.duration_ms / length, _LEAST_SHARE), 100.0 - start)
     kind = "failed" if failed else "tool" if commit.kind == "tool" else "model" if commit.kind == "decision" else "waiting"
     return el(
         "li",
@@ -207,7 +202,15 @@ def _commit(commit: Commit, attempt: int, offset: float, length: float) -> Html:
             el("span", said(told), class_="told") if told else None,
             class_="what",
         ),
-        el("svg", _rect(kind, start, width), class_="place", aria_hidden="true"),
+        _place(commit, kind, bar) if bar is not None else el("span", class_="place"),
         el("span", duration(commit.duration_ms), class_="lasted", title=clock(commit.committed_at)),
         data_row=True,
     )
+
+
+def _place(commit: Commit, kind: str, bar: TurnBar) -> Html:
+    length = max(bar.duration_ms, 0.001)
+    offset = (commit.committed_at - bar.started_at).total_seconds() * 1000 - commit.duration_ms
+    start = min(max(100 * offset / length, 0.0), 100.0 - _LEAST_SHARE)
+    width = min(max(100 * commit.duration_ms / length, _LEAST_SHARE), 100.0 - start)
+    return el("svg", _rect(kind, start, width), class_="place", aria_hidden="true")
