@@ -184,7 +184,7 @@ async def test_the_cursor_of_an_answer_begins_where_the_answer_ended(told: Recor
 
 
 async def test_a_session_is_a_resource_of_its_own_id(told: Recording) -> None:
-    with told.agent("an id that a URI has to escape", conversation="50 % of/all?"):
+    with told.agent("an id that a URI has to escape", conversation="50%25 of/all?"):
         told.tool("look", {"at": "sky"}, "grey")
     async with beside(told.settings) as client:
         listed = (await client.list_resources()).resources
@@ -193,12 +193,12 @@ async def test_a_session_is_a_resource_of_its_own_id(told: Recording) -> None:
         with pytest.raises(MCPError, match=r"there is no session 'demi'\. Nearest: demo, demo-old") as unknown:
             await client.read_resource("turnlog://session/demi")
     assert [each.uri for each in listed] == [
-        "turnlog://session/50%20%25%20of%2Fall%3F",
+        "turnlog://session/50%2525%20of%2Fall%3F",
         "turnlog://session/demo",
         "turnlog://session/demo-old",
     ]
     assert template.uri_template == "turnlog://session/{id}"
-    assert [text.partition(",")[0] for text in read] == ['session "50 % of/all?"', 'session "demo"', 'session "demo-old"']
+    assert [text.partition(",")[0] for text in read] == ['session "50%25 of/all?"', 'session "demo"', 'session "demo-old"']
     assert plain(read[1]) == STATE.splitlines()
     assert unknown.value.error.message.count("\n") == 0
 
@@ -229,6 +229,7 @@ async def test_reading_and_writing_tools_say_which_they_are(told: Recording) -> 
         ("log", {"limit": 3}, "log has no argument limit. It takes: turn, tool, kind, failed, session, cursor, max_tokens."),
         ("log", {"cursor": "c0"}, "'c0' is no cursor of this question, or what it stands for is gone. Leave it out."),
         ("working_set", {"cursor": "c0"}, "'c0' is no cursor of this question. Leave it out to begin anew."),
+        ("working_set", {"cursor": "².a"}, "'².a' is no cursor of this question. Leave it out to begin anew."),
         ("whats_my_state", {"since": "now"}, "'now' does not stand in the last line of an answer of whats_my_state."),
         ("whats_my_state", {"cursor": "1.a"}, "a cursor of whats_my_state goes with the part that it was given for."),
         ("diff", {"turn_a": 7}, "session demo has turns 1 to 3; there is no turn 7."),

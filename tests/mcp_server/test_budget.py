@@ -147,7 +147,9 @@ async def test_captured_content_comes_in_pages_that_are_the_whole(
         commit = re.findall(r"- (\w+) turn", await ask(client, "log"))[0]
         shown = await ask(client, "show", commit=commit)
         found = await pages(lambda cursor: ask(client, "show", commit=commit, part="output", cursor=cursor))
+        wrong = await say(client, "show", commit=commit, part="output", cursor="o²")
     assert f"captured output: {len(text):,} characters, about" in shown
+    assert wrong.is_error and "'o²' is no cursor of this question." in wrong.text
     assert len(found) > 3
     assert "".join(json.loads(page.splitlines()[1]) for page in found) == text
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from mcp_server.asking import Served, ask, over_http, over_stdio, plain, served
 from mcp_server.test_answers import STATE
 from programs import environment, run, running
 from recording import Recording
+from turnlog.mcp_server.clients import clients
 from turnlog.settings import Settings
 
 _INITIALIZE = {
@@ -170,6 +172,17 @@ def test_install_says_for_each_client_what_to_write_and_where(settings: Settings
     assert found["claude-code"]["how"] == (
         f"claude mcp add turnlog -e TURNLOG_DIR={settings.directory} -- {command['command']} mcp --session demo"
     )
+
+
+def test_paths_with_spaces_quotes_and_emoji_stay_one_word() -> None:
+    command, arguments, given = "/my tools/turnlog", ["mcp", "--session", "it's"], {"TURNLOG_DIR": "/a -e b/🚀"}
+    server = {"command": command, "args": arguments, "env": given}
+    found = {client.name: client for client in clients(command, arguments, given)}
+    run_it = ["TURNLOG_DIR=/a -e b/🚀", "--", command, *arguments]
+    assert shlex.split(found["claude-code"].how) == ["claude", "mcp", "add", "turnlog", "-e", *run_it]
+    assert shlex.split(found["codex"].how) == ["codex", "mcp", "add", "turnlog", "--env", *run_it]
+    assert json.loads(shlex.split(found["vscode"].how)[2]) == {"name": "turnlog", **server}
+    assert tomllib.loads(found["codex"].text) == {"mcp_servers": {"turnlog": server}}
 
 
 async def test_the_installed_configuration_starts_the_server(told: Recording) -> None:

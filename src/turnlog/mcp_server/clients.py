@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from functools import partial
 from typing import Any, NamedTuple
 
 
@@ -20,15 +22,15 @@ def clients(command: str, arguments: list[str], environment: dict[str, str]) -> 
     server: dict[str, Any] = {"command": command, "args": arguments} | ({"env": environment} if environment else {})
     plain = _json({"mcpServers": {"turnlog": server}})
     typed = {"type": "stdio", **server}
-    said = " ".join([command, *arguments])
-    given = "".join(f" -e {name}={value}" for name, value in environment.items())
+    run = ["--", command, *arguments]
+    given = [f"{name}={value}" for name, value in environment.items()]
     return [
         Client(
             "claude-code",
             "Claude Code",
             ".mcp.json in the project, or ~/.claude.json",
             _json({"mcpServers": {"turnlog": typed}}),
-            f"claude mcp add turnlog{given} -- {said}",
+            shlex.join(["claude", "mcp", "add", "turnlog", *(word for each in given for word in ("-e", each)), *run]),
         ),
         Client(
             "claude-desktop",
@@ -43,14 +45,14 @@ def clients(command: str, arguments: list[str], environment: dict[str, str]) -> 
             "VS Code",
             ".vscode/mcp.json in the project",
             _json({"servers": {"turnlog": typed}}),
-            f"code --add-mcp '{json.dumps({'name': 'turnlog', **server})}'",
+            shlex.join(["code", "--add-mcp", json.dumps({"name": "turnlog", **server})]),
         ),
         Client(
             "codex",
             "Codex",
             "~/.codex/config.toml",
             _toml(server),
-            f"codex mcp add turnlog{given.replace(' -e ', ' --env ')} -- {said}",
+            shlex.join(["codex", "mcp", "add", "turnlog", *(word for each in given for word in ("--env", each)), *run]),
         ),
         Client("other", "any other client", "wherever it keeps its MCP servers", plain),
     ]
@@ -61,8 +63,9 @@ def _json(value: dict[str, Any]) -> str:
 
 
 def _toml(server: dict[str, Any]) -> str:
-    """JSON's strings and lists of strings are TOML's too."""
-    lines = ["[mcp_servers.turnlog]", *(f"{key} = {json.dumps(server[key])}" for key in ("command", "args"))]
+    """JSON's strings and lists of strings are TOML's too, but for escapes in pairs."""
+    write = partial(json.dumps, ensure_ascii=False)
+    lines = ["[mcp_servers.turnlog]", *(f"{key} = {write(server[key])}" for key in ("command", "args"))]
     if "env" in server:
-        lines += ["", "[mcp_servers.turnlog.env]", *(f"{key} = {json.dumps(value)}" for key, value in server["env"].items())]
+        lines += ["", "[mcp_servers.turnlog.env]", *(f"{key} = {write(value)}" for key, value in server["env"].items())]
     return "\n".join(lines)

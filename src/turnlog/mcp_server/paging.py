@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -75,7 +76,7 @@ def remaining(rows: Sequence[Row], identity: Callable[[Row], object], cursor: st
     if not cursor:
         return rows
     left, _, mark = cursor.partition(".")
-    if not left.isdigit() or not mark:
+    if not re.fullmatch(r"[0-9]{1,12}", left) or not mark:
         raise StaleCursor(f"{cursor[:40]!r} is no cursor of this question. Leave it out to begin anew.")
     start = max(len(rows) - int(left), 0)
     last = next((index for index, row in enumerate(rows) if _mark(identity(row)) == mark), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +25,7 @@ _MOST_OF_A_SUMMARY = 240
 # Two processes can write in another order than their calls ended in.
 _OVERLAP_NS = 2 * 10**9
 _CURSOR_LINE = 30
+_SAMPLE = 20_000
 
 
 class _Part(NamedTuple):
@@ -246,10 +248,16 @@ def show(db: Database, commit_id: str, budget: int, *, part: str, cursor: str) -
     for name, digest in (("input", commit.input_hash), ("output", commit.output_hash)):
         text = queries.blob(db, digest) if digest else None
         if text is not None:
-            told.append(f"captured {name}: {len(text):,} characters, about {estimate(text):,} tokens: show with part {name}")
+            told.append(f"captured {name}: {len(text):,} characters, about {_about(text):,} tokens: show with part {name}")
     return fit(
         told[0], [Section(told[1], told[2:] or ["no content was captured"]), Section("changes:", _changes(commit), "")], budget
     )
+
+
+def _about(text: str) -> int:
+    """How many tokens, as its beginning has them: to read a text of megabytes to its end takes seconds."""
+    head = text[:_SAMPLE]
+    return estimate(head) * len(text) // max(len(head), 1)
 
 
 def _changes(commit: Commit) -> list[str]:
@@ -270,9 +278,9 @@ def _content(commit: Commit, part: str, text: str | None, budget: int, cursor: s
             f"the {part} of {commit.commit_id} was not captured: only its summary is known, which show gives without part. "
             "Content is captured with TURNLOG_CAPTURE=full."
         )
-    if cursor and not (cursor[0] == "o" and cursor[1:].isdigit()):
+    if cursor and not re.fullmatch(r"o[0-9]{1,12}", cursor):
         raise StaleCursor(f"{cursor[:40]!r} is no cursor of this question. Leave it out to begin anew.")
-    start = min(int(cursor[1:] or 0) if cursor else 0, len(text))
+    start = min(int(cursor[1:]) if cursor else 0, len(text))
     head = f"{part} of commit {lines.short_id(commit.commit_id)}, characters {start:,} to %s of {len(text):,}. {IN_QUOTES}"
     length = _fitting(text, start, budget - estimate(head) - 2 * _CURSOR_LINE)
     end = start + length

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import anyio.to_thread
 import duckdb
@@ -197,10 +197,10 @@ class Turnlog:
         matching = [each for each in open_keys if each == key] or [each for each in open_keys if each.startswith(key)]
         if len(matching) != 1:
             raise NotFound(_no_pending(key, matching or open_keys, bool(matching)))
-        return self._record(session, stating.resolved(matching[0], how), "", how)
+        return self._record(known, stating.resolved(matching[0], how), "", how)
 
     def session_resource(self, id: str) -> str:
-        with self._asking(unquote(id)) as (db, known):
+        with self._asking(id) as (db, known):
             return reading.whats_my_state(db, known, DEFAULT)
 
     def newest_sessions(self) -> list[queries.Session]:
