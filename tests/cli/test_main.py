@@ -312,3 +312,10 @@ def test_the_nearest_commits_are_told_where_some_begin_alike(recorded: Settings,
     code, out, err = turnlog(command, wrong)
     assert (code, out) == (1, "")
     assert err.startswith(f"turnlog: there is no commit '{wrong}'. Nearest: {known} (decision)")
+
+
+def test_what_the_receiver_removes_meanwhile_is_nobodys_orphan(recorded: Settings, turnlog: Turnlog) -> None:
+    recorded.inbox.mkdir(parents=True)
+    # Listed, and gone when it is looked at.
+    (recorded.inbox / "gone.journal").symlink_to("nowhere")
+    assert turnlog("sql", "select 1 as one").out == "one\n1\n"

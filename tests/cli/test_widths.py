@@ -43,6 +43,7 @@ def test_letters_are_measured_as_terminals_show_them(text: str, taken: int) -> N
         ("two words/and a path", 8, "two wor…"),
         ("👩\u200d💻👩\u200d💻👩\u200d💻", 5, "👩\u200d💻👩\u200d💻…"),
         ("anything", 0, ""),
+        ("é/" * 20_000, 13, "é/é/…é/é/é/é/"),
     ],
 )
 def test_a_path_is_cut_within_and_any_other_text_at_its_end(text: str, room: int, shown: str) -> None:

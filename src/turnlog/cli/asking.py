@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from turnlog import queries
 from turnlog.cli.render import progress
@@ -43,10 +44,18 @@ def asking() -> Iterator[Database]:
 
 def _settle_orphans(settings: Settings) -> None:
     """A receiver that died and was not started again has left spans whose state nobody derived."""
-    if any(time.time() - file.stat().st_mtime > ORPHANED_AFTER for file in settings.inbox.glob("*.journal")):
+    if any(_age(file) > ORPHANED_AFTER for file in settings.inbox.glob("*.journal")):
         from turnlog.intake import settle_orphans
 
         settle_orphans(settings)
+
+
+def _age(file: Path) -> float:
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        # The receiver has removed it since it was listed.
+        return 0.0
 
 
 def known_turn(db: Database, session: str, turn: int) -> int:

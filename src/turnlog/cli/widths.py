@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 GAP = 2
 # A text column is not cut below this while another column can be left out instead, then below these only one after the other.
@@ -56,14 +57,18 @@ def head(text: str, room: int) -> str:
 
 def cut(text: str, room: int) -> str:
     """The text, or as much of it as fits with an ellipsis: at its end, or within a path, whose end tells most."""
-    if columns(text) <= room:
+    whole = columns(text)
+    if whole <= room:
         return text
     if room < 1:
         return ""
     if "/" not in text or " " in text:
         return head(text, room - 1) + "…"
     tail = room * 2 // 3
-    end = next(text[start:] for start in range(len(text) + 1) if columns(text[start:]) <= tail)
+    taken = accumulate((width for _, width in _letters(text)), initial=0)
+    near = next(start for start, before in enumerate(taken) if whole - before <= tail)
+    # Without the joiner before it, a letter may take more.
+    end = next(text[start:] for start in range(near, len(text) + 1) if columns(text[start:]) <= tail)
     return head(text, room - 1 - columns(end)) + "…" + end
 
 
