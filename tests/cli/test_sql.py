@@ -64,7 +64,7 @@ def test_the_statement_may_come_from_a_file(recorded: Settings, turnlog: Turnlog
 def test_the_tables_are_listed_with_what_a_row_is(turnlog: Turnlog) -> None:
     lines = turnlog("sql", ".tables").out.splitlines()
     assert [line.partition("  ")[2].strip() for line in lines] == [question.row for question in questions()]
-    assert lines[0].startswith("turn_numbers ")
+    assert any(line.startswith("turn_numbers ") for line in lines)
     assert any(line.startswith("files_modified(session, last_turns) ") for line in lines)
 
 
