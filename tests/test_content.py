@@ -20,6 +20,7 @@ from turnlog.content import (
     canonical,
     dump_json,
     entry_key,
+    may_be,
     redact,
     summarize,
 )
@@ -317,3 +318,28 @@ def test_a_key_is_found_whatever_is_encoded_in_front_of_it(before: str) -> None:
 
 def test_a_word_that_ends_like_a_key_begins_is_kept() -> None:
     assert redact("a risk-management-strategy-for-all") == "a risk-management-strategy-for-all"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "plain",
+        "\ud800 alone",
+        '{"b": 1.0, "a": [-0.0, 18446744073709551615]}',
+        "{no JSON",
+        {"b": 1, "a": {2: "\ud800", "1": float("nan")}},
+        [{"role": "user", "parts": [b"bytes", {3, 1}, 2**70]}],
+        {"text": "x" * 2_000_000, "a": 1},
+        42,
+        Path("a"),
+        "password=hunter22",
+        "word " * 1_000_000,
+    ],
+)
+def test_every_blob_can_be_what_has_its_hash(value: object) -> None:
+    policy = ContentPolicy(Settings(directory=Path("unused"), capture=Capture.FULL))
+    blob = policy.blob(value, policy.hash(value))
+    assert blob is not None
+    assert may_be(blob.text, blob.hash)
+    assert may_be(blob.text, f"hmac-{blob.hash}")
+    assert not may_be("another", blob.hash)

@@ -359,3 +359,13 @@ time.sleep(60)
         assert commenting.stdout is not None
         commenting.stdout.readline()
         assert program().do("claim()") == "done"
+
+
+def test_threads_that_resume_at_once_have_one_lease_and_fence_nobody(tmp_path: Path, program: Callable[..., Program]) -> None:
+    first = program()
+    assert (
+        first.do("import threading; threads = [threading.Thread(target=claim, args=('s', True)) for _ in range(4)]") == "done"
+    )
+    assert first.do("[each.start() for each in threads]; [each.join() for each in threads]; work('one')") == "done"
+    assert facts(tmp_path) == [("one", "")]
+    assert ask(tmp_path, "select epoch, taken_from from leases") == [(1, "")]

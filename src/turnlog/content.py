@@ -12,6 +12,7 @@ import hmac
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
@@ -30,6 +31,8 @@ _CUT_WORD = 64
 _LONGEST_AGAIN = 4096
 _JSON_TEXT_LIMIT = 1024 * 1024
 _DEEPEST = 100
+_UNCHECKABLE = re.compile(r"\[REDACTED:|… \(\+[\d,]+ chars\)$")
+_PLAIN_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 # After a credential's name: quote, sign, quote and scheme, all optional but the sign; then a quoted text or a word.
@@ -163,6 +166,17 @@ def canonical(value: object) -> bytes:
         return orjson.dumps(value, default=_plain, option=_CANONICAL)
     except (TypeError, ValueError, RecursionError):
         return dump_json(value, _CANONICAL)
+
+
+def may_be(text: str, digest: str) -> bool:
+    """Whether a blob's text can be what has this digest. Of a text that was redacted or cut, or under a key, nobody knows."""
+    if not _PLAIN_DIGEST.fullmatch(digest) or _UNCHECKABLE.search(text):
+        return True
+    forms = [canonical(text)]
+    if len(text) > _JSON_TEXT_LIMIT and text[0] in "{[":
+        with suppress(ValueError):
+            forms.append(orjson.dumps(orjson.loads(text), option=_CANONICAL))
+    return digest.partition(":")[2] in [hashlib.sha256(form).hexdigest() for form in forms]
 
 
 def dump_json(value: object, option: int = orjson.OPT_NON_STR_KEYS) -> bytes:

@@ -30,11 +30,9 @@ def claim(settings: Settings, session: str, *, process_id: str, take_over: bool 
 
     Raises SessionLeased while another process writes the session, unless that is to be taken over.
     """
-    held = holding.held(session)
-    if held is not None and held.is_own and not held.is_lost:
-        return held
-    lease = _hold(settings, session, process_id, take_over)
-    _record(settings, lease, process_id)
+    lease, is_new = _hold(settings, session, process_id, take_over)
+    if is_new:
+        _record(settings, lease, process_id)
     return lease
 
 
@@ -42,24 +40,32 @@ def claim_for_program(settings: Settings, session: str, *, take_over: bool = Fal
     """As `claim`, for the program that will replace this process: the TURNLOG_LEASE by which it finds the lease, which it
     records itself when it begins. A fence holds from now on."""
     process_id = current_process().id
-    lease = _hold(settings, session, process_id, take_over)
+    lease, _ = _hold(settings, session, process_id, take_over)
     if lease.taken_from:
         _record(settings, lease, process_id)
     return lease.hand_over()
 
 
-def _hold(settings: Settings, session: str, process_id: str, take_over: bool) -> Lease:
+def _hold(settings: Settings, session: str, process_id: str, take_over: bool) -> tuple[Lease, bool]:
+    """The lease, and whether it is new. Threads of one process ask at once too, so all is decided under the lock."""
     from turnlog.store.lock import side_lock
 
-    writers, epoch = _known(settings, session, process_id)
     with side_lock(settings.leases / "lock", exclusive=True, patience=settings.patience):
+        held = holding.held(session)
+        if held is not None and held.is_own and not held.is_lost:
+            return held, False
+        writers, epoch = _known(settings, session, process_id)
         holder = holding.holder_of(settings.leases, session)
+        if holder is not None and holder.process.id == process_id:
+            holder = None
         others = {writer.process.id: writer for writer in (*writers, *([holder] if holder else ()))}
         if others and not take_over:
             raise SessionLeased(_refusal(holder or writers[0]))
         process = current_process()._replace(id=process_id)
         epoch = 1 + max(epoch, holding.newest_epoch(settings.leases, session))
-        return holding.take(settings.leases, Holder(session, epoch, time.time_ns(), process, tuple(others)))
+        if held is not None:
+            held.let_go()
+        return holding.take(settings.leases, Holder(session, epoch, time.time_ns(), process, tuple(others))), True
 
 
 def _record(settings: Settings, lease: Lease, process_id: str) -> None:

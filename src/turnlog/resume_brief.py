@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from turnlog import telling
-from turnlog.telling import quoted
+from turnlog.telling import quoted, word
 from turnlog.tokens import Section, estimate, fit
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ def _opening(state: SessionState, most: int) -> Iterator[str]:
     if state.answer:
         yield f"Last answered (turn {state.answered_in}): {quoted(state.answer, most_said)}"
     if state.stop is not None:
-        yield f"Stopped in turn {state.stop.turn} at {_stopped(state.stop, most_said)}. The session is {state.status}."
+        yield f"Stopped in turn {state.stop.turn} at {_stopped(state.stop, most_said)}. The session is {word(state.status)}."
     if state.checkpoint is not None and most > _LEAST_OF_A_TEXT:
         thread, saved = quoted(state.checkpoint.thread_id), quoted(state.checkpoint.checkpoint_id)
         yield f"The framework's last checkpoint: {saved} of thread {thread}."
 
 
 def _stopped(stop: Stop, most: int) -> str:
-    what = f"tool {quoted(stop.tool, most)}" if stop.tool else telling.CALLS.get(stop.kind, f"a {stop.kind}")
+    what = f"tool {quoted(stop.tool, most)}" if stop.tool else telling.CALLS.get(stop.kind) or f"a {word(stop.kind)}"
     given = f", given {quoted(stop.input_summary, most)}" if stop.tool and stop.input_summary else ""
     return f"{what}{given}; {_STOPS.get(stop.outcome) or f'it failed: {quoted(stop.error_message or stop.outcome, most)}'}"
 
@@ -104,4 +104,4 @@ def _decided(decisions: Iterable[Decided]) -> Iterator[str]:
 
 def _touched(state: SessionState) -> Iterator[str]:
     for entry in state.working_set:
-        yield f"- {entry.kind} {quoted(entry.key)}: {entry.last_action} (turn {entry.turn})"
+        yield f"- {word(entry.kind)} {quoted(entry.key)}: {word(entry.last_action)} (turn {entry.turn})"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Self
 
-from turnlog import identity, lease, lifecycle, queries, runtime
+from turnlog import identity, lease, lifecycle, queries, runtime, transitions
 from turnlog.journal import holding
+from turnlog.journal.holding import Lease
 from turnlog.queries import SessionState
 from turnlog.resume_brief import BUDGET, resume_brief
 from turnlog.semconv import LifecycleState
-from turnlog.transitions import refuse_illegal
 
 _WAITING = ("paused", "closed")
 
@@ -21,6 +21,7 @@ _WAITING = ("paused", "closed")
 class Resumed(SessionState):
     """The state of a session that this process goes on with."""
 
+    _lease: Lease | None = None
     _before: str | None = None
     _block: AbstractContextManager[str] | None = None
 
@@ -38,11 +39,11 @@ class Resumed(SessionState):
         block, self._block = self._block, None
         if block is not None:
             block.__exit__(None, None, None)
-        if (held := holding.held(self.session_id)) is not None:
-            held.release()
+        if self._lease is not None:
+            self._lease.release()
 
     def _join_process(self, active: runtime.Runtime) -> None:
-        self._before = active.sessions.go_on_with(self.session_id)
+        self._before = active.sessions.go_on_with(self.session_id + active.settings.replay_suffix)
 
     def _leave_process(self) -> None:
         active = runtime.start()
@@ -63,24 +64,36 @@ def resume(session: str, *, take_over: bool = False, new: bool = False) -> Resum
     settings = runtime.settings_in_use()
     with queries.reading(settings) as db:
         known = queries.session_of(db, queries.find_exact(db, str(session)))
-    if not new:
-        if known.status == LifecycleState.ARCHIVED:
-            refuse_illegal(known.session_id, LifecycleState.ARCHIVED, LifecycleState.RESUMED)
-        if active is not None:
-            lease.claim(settings, known.session_id, process_id=active.journal.process.id, take_over=take_over)
-    with queries.reading(settings) as db:
-        # As it was found: the claim itself has made it look alive.
-        state = Resumed(*queries.session_state(db, known.session_id))._replace(status=known.status)
-        tip = queries.tip(db, known.session_id)
-    if new:
-        state = state._replace(session_id=identity.make_id(), previous_session=known.session_id)
-    if active is None:
-        return state
-    if new:
-        active.processor.follow(state.session_id, known.session_id)
-    else:
-        active.processor.resume(state.session_id, *tip)
-        if state.status in _WAITING:
-            lifecycle.Session(state.session_id).resume()
-    state._join_process(active)
+    taken = None
+    # A replay leaves what it replays as it is.
+    goes_on = active is not None and not new and not active.settings.replay
+    if not new and known.status == LifecycleState.ARCHIVED:
+        transitions.refuse_illegal(known.session_id, LifecycleState.ARCHIVED, LifecycleState.RESUMED)
+    if active is not None and goes_on:
+        held = holding.held(known.session_id)
+        claimed = lease.claim(settings, known.session_id, process_id=active.journal.process.id, take_over=take_over)
+        taken = None if claimed is held else claimed
+    try:
+        with queries.reading(settings) as db:
+            # As it was found: the claim itself has made it look alive.
+            state = Resumed(*queries.session_state(db, known.session_id))._replace(status=known.status)
+            tip = queries.tip(db, known.session_id)
+        if new:
+            state = state._replace(session_id=identity.make_id(), previous_session=known.session_id)
+        if active is None:
+            return state
+        if new:
+            active.processor.follow(state.session_id + active.settings.replay_suffix, known.session_id)
+        if goes_on:
+            active.processor.resume(state.session_id, *tip)
+            if state.status in _WAITING:
+                # Another process may have said so, and the store knows.
+                transitions.entered(state.session_id, state.status)
+                lifecycle.Session(state.session_id).resume()
+        state._join_process(active)
+    except BaseException:
+        if taken is not None:
+            taken.release()
+        raise
+    state._lease = taken
     return state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import tracemalloc
 import warnings
 import zipfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from turnlog.bundling.manifest import BadBundle
 from turnlog.settings import Settings
 
 Members = dict[str, bytes]
+_DIGEST = f"sha256:{hashlib.sha256(b'what was said').hexdigest()}"
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +180,23 @@ def test_rows_that_unpack_to_more_than_any_bundle_are_refused(members: Members, 
     [
         ("spans", "select * replace ('x' as commit_id) from it", "it has a commit_id that is none: 'x'"),
         ("spans", "select * replace ('?' as state) from it", "it has a span in a state that there is not: '?'"),
-        ("spans", "select * replace ('other' as session_id) from it", "it has spans of a session that it does not name"),
+        ("spans", "select * replace ('other' as session_id) from it", "it has rows of a session that it does not name"),
+        (
+            "sessions",
+            "from it union all by name select * replace ('other' as session_id) from it",
+            "it has rows of a session that it does not name",
+        ),
+        ("turns", "select * replace ('other' as session_id) from it", "it has rows of a session that it does not name"),
+        (
+            "blobs",
+            f"select '{_DIGEST}' as hash, 'evil' as text, 1::bigint as first_ns",
+            f"it has another text under the hash {_DIGEST} than the one that has this hash",
+        ),
+        (
+            "spans",
+            'select * exclude session_id, 1 as "Session_ID" from it',
+            "its spans.parquet has columns of another type: Session_ID (INTEGER)",
+        ),
         ("spans", "select * replace ('{' as attributes) from it", "it has attributes that are no JSON"),
         ("spans", "select * replace (-1::bigint as end_ns) from it", "it has an impossible end_ns: -1"),
         (
@@ -227,3 +245,36 @@ def test_one_of_an_older_turnlog_is_loaded_without_the_columns_that_it_had_not(
     older = parquet(members, "spans.parquet", "select * exclude (resumed_lineage, lease_epoch, memory_items) from it", tmp_path)
     result = unbundle(other, packed(manifest(older, schema_version=7)))
     assert [each.is_same for each in result.sessions] == [True]
+
+
+def test_a_member_that_unpacks_to_more_than_the_file_is_not_unpacked(members: Members, other: Settings) -> None:
+    bomb = packed(signed(members, "blobs.parquet", bytes(64 * 1024 * 1024)), zipfile.ZIP_DEFLATED)
+    assert "its blobs.parquet is larger than the whole file (67,108,864 bytes)" in refusal(bomb, other)
+
+
+def test_members_that_are_packed_as_no_bundle_is_are_refused(members: Members, other: Settings) -> None:
+    spoilt = bytearray(packed(members, zipfile.ZIP_LZMA).getvalue())
+    spoilt[60:70] = bytes(10)
+    assert refusal(io.BytesIO(spoilt), other) == "its manifest.json is packed in a way that no bundle is"
+
+
+def test_long_rows_of_a_small_file_are_never_in_memory_at_once(members: Members, other: Settings, tmp_path: Path) -> None:
+    query = "select 'sha256:' || i as hash, repeat('x', 1000000) as text, 1::bigint as first_ns from range(400) as r(i)"
+    bomb = packed(parquet(members, "blobs.parquet", query, tmp_path), zipfile.ZIP_DEFLATED)
+    tracemalloc.start()
+    try:
+        assert "it is made to fill the disk" in refusal(bomb, other)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_row_longer_than_any_is_refused(members: Members, other: Settings, tmp_path: Path) -> None:
+    query = "select 'sha256:1' as hash, repeat('x', 60000000) as text, 1::bigint as first_ns"
+    long = packed(parquet(members, "blobs.parquet", query, tmp_path))
+    assert refusal(long, other) == "it has a row of 60,000,008 bytes: no turnlog writes such"
+
+
+def test_the_name_of_the_stores_folder_is_no_column(members: Members, tmp_path: Path) -> None:
+    here = Settings(directory=tmp_path / "session_id=x")
+    assert [each.is_same for each in unbundle(here, packed(members)).sessions] == [True]

@@ -392,3 +392,13 @@ def test_a_commit_speaks_the_words_of_the_convention() -> None:
         "turnlog.decision.reason.source": "stated",
         "turnlog.decision.calls": ASKED,
     }
+
+
+def test_arguments_that_the_tool_changed_are_not_kept_under_the_hash_of_what_it_was_given() -> None:
+    attributes = {
+        semconv.GEN_AI_OPERATION_NAME: GenAiOperation.EXECUTE_TOOL.value,
+        semconv.GEN_AI_TOOL_NAME: "t",
+        semconv.COMMIT_INPUT_HASH: FULL.hash({"q": 1}),
+    }
+    for arguments, kept in (({"q": 1}, (Blob(FULL.hash({"q": 1}), '{"q":1}'),)), ({"q": 2}, ())):
+        assert committed(attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments}, False, FULL).blobs == kept

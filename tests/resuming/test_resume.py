@@ -200,3 +200,58 @@ sys.stdin.readline()
         f"select count(*) from ({whose} where kind = 'note' and turn > 1) as c join leases as l on l.pid = c.pid "
         "where (c.fenced <> '') <> exists (from leases as n where n.epoch > l.epoch and n.since_ns <= c.ended_ns)",
     ) == [(0,)]
+
+
+def test_one_that_another_process_paused_goes_on_whatever_this_one_said_of_it_before(tmp_path: Path) -> None:
+    code = """
+import subprocess
+turnlog.init(instrument=False)
+with turnlog.session("s") as s, turnlog.turn("go"):
+    turnlog.note("in", key="in")
+s.pause()
+s.resume()
+subprocess.run([sys.executable, "-m", "turnlog", "pause", "s"], check=True, stdout=subprocess.DEVNULL)
+print(json.dumps(turnlog.resume("s").status))
+"""
+    assert python(tmp_path, code) == "paused"
+    with queries.reading(Settings(directory=tmp_path)) as db:
+        assert queries.lifecycle(db, "s")[0].state == "resumed"
+
+
+def test_a_block_gives_back_only_the_lease_that_it_took(tmp_path: Path) -> None:
+    python(tmp_path, _FIRST)
+    code = """
+from turnlog.journal import holding
+said = []
+with turnlog.resume("s"):
+    with turnlog.resume("s"):
+        pass
+    said.append(holding.held("s") is not None)
+said.append(holding.held("s") is not None)
+print(json.dumps(said))
+"""
+    assert python(tmp_path, code) == [True, False]
+
+
+def test_a_replay_of_a_program_that_resumes_leaves_the_session_as_it_is(tmp_path: Path) -> None:
+    program = """
+from turnlog.continuing.openai_agents import TurnlogSession
+import asyncio
+turnlog.init(session=sys.argv[1] if len(sys.argv) > 1 else None)
+memory = TurnlogSession("s")
+asyncio.run(memory.add_items([{"role": "user", "content": "Which way?"}]))
+if len(sys.argv) == 1:
+    turnlog.resume("s")
+ask([], "Which way?", "Left.")
+print(json.dumps(asyncio.run(memory.get_items())))
+"""
+    one = [{"role": "user", "content": "Which way?"}]
+    command = (sys.executable, "-c", _CHAT + program)
+    run(*command, "s", directory=tmp_path, TURNLOG_CAPTURE="full")
+    before = commits(tmp_path, "s")
+    replayed = run(
+        sys.executable, "-m", "turnlog", "run", "--replay", "s", *command, directory=tmp_path, TURNLOG_CAPTURE="full"
+    )
+    assert one in [json.loads(line) for line in replayed.stdout.splitlines() if line.startswith("[")]
+    assert commits(tmp_path, "s") == before
+    assert ask(tmp_path, "from leases") == []

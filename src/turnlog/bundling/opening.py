@@ -25,6 +25,9 @@ from turnlog.store import schema
 _UNPACKING = "unbundling-"
 _MOST_MANIFEST = 16 * 1024 * 1024
 _PIECE = 1024 * 1024
+# Ours are stored as they are. Packed again by somebody, a small one can become smaller; a large one is zstd already.
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MOST_OF_A_SMALL_FILE = 16 * 1024 * 1024
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -53,10 +56,10 @@ def open_bundle(file: IO[bytes], place: Path) -> Iterator[Bundle]:
             archive = stack.enter_context(zipfile.ZipFile(file))
             manifest = read_manifest(_text(archive), schema.newest_version())
             folder = stack.enter_context(_unpacking(place))
-            paths = {relation: _extract(archive, manifest, member_name(relation), folder) for relation in RELATIONS}
+            paths = {relation: _extract(archive, manifest, member_name(relation), folder, size) for relation in RELATIONS}
         except zipfile.BadZipFile as error:
             raise BadBundle("it is not a whole ZIP file, as a bundle is: broken off on its way, or something else") from error
-        except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
             raise BadBundle(f"it cannot be unpacked: {error}") from error
         db = duckdb.connect(":memory:", config={**_CLOSED, "temp_directory": str(folder / "sorting")})
         stack.callback(db.close)
@@ -87,7 +90,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _text(archive: zipfile.ZipFile) -> bytes:
     try:
-        with archive.open(NAME) as member:
+        with _opened(archive, NAME) as member:
             text = member.read(_MOST_MANIFEST + 1)
     except KeyError:
         raise BadBundle(f"it has no {NAME}: it is no bundle of turnlog") from None
@@ -96,16 +99,24 @@ def _text(archive: zipfile.ZipFile) -> bytes:
     return text
 
 
-def _extract(archive: zipfile.ZipFile, manifest: Manifest, name: str, folder: Path) -> Path:
-    """Copy a member out: no more bytes of it than are promised."""
+def _opened(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    if archive.getinfo(name).compress_type not in _PACKINGS:
+        raise BadBundle(f"its {name} is packed in a way that no bundle is")
+    return archive.open(name)
+
+
+def _extract(archive: zipfile.ZipFile, manifest: Manifest, name: str, folder: Path, size: int) -> Path:
+    """Copy a member out of a file of that size: no more bytes of it than are promised, and than there can be."""
     promised = manifest.members[name]
     path = folder / name
     digest = hashlib.sha256()
     left = promised.bytes
     if shutil.disk_usage(folder).free < left:
         raise BadBundle(f"there is no room for its {name} ({left:,} bytes) in {folder.parent}. Make some and try again")
+    if left > max(size, _MOST_OF_A_SMALL_FILE):
+        raise BadBundle(f"its {name} is larger than the whole file ({left:,} bytes): it is made to fill the disk")
     try:
-        with archive.open(name) as member, path.open("xb") as target:
+        with _opened(archive, name) as member, path.open("xb") as target:
             while piece := member.read(min(_PIECE, left + 1)):
                 left -= len(piece)
                 if left < 0:
@@ -131,12 +142,12 @@ def _define(db: duckdb.DuckDBPyConnection, manifest: Manifest, paths: dict[str, 
         db.execute(statement, {"sessions": []})
         known = _columns(db, f"known_{relation}")
         try:
-            db.execute(f"create temp view found as from read_parquet('{_quoted(path)}')")
+            db.execute(f"create temp view found as from read_parquet('{_quoted(path)}', hive_partitioning = false)")
             found = _columns(db, "found")
             (rows,) = db.execute("select count(*) from found").fetchall()[0]
         except duckdb.Error as error:
             raise BadBundle(f"its {path.name} is no Parquet that can be read: {_first_line(error)}") from error
-        wrong = [f"{name} ({kind})" for name, kind in found.items() if known.get(name, kind) != kind]
+        wrong = [f"{name} ({kind})" for name, kind in found.items() if known.get(name.lower(), kind) != kind]
         if wrong:
             raise BadBundle(f"its {path.name} has columns of another type: {', '.join(wrong)[:200]}")
         if rows != manifest.members[path.name].rows:
@@ -144,7 +155,7 @@ def _define(db: duckdb.DuckDBPyConnection, manifest: Manifest, paths: dict[str, 
         ours = ", ".join(f'"{name}"' for name in known)
         db.execute(
             f"create temp view bundle_{relation} as select {ours} from "  # noqa: S608 - our own names
-            f"(from known_{relation} union all by name from read_parquet('{_quoted(path)}'))"
+            f"(from known_{relation} union all by name from read_parquet('{_quoted(path)}', hive_partitioning = false))"
         )
         db.execute("drop view found")
 

@@ -15,7 +15,7 @@ import orjson
 from turnlog import semconv
 from turnlog.bundling.manifest import BadBundle
 from turnlog.bundling.opening import Bundle
-from turnlog.content import dump_json
+from turnlog.content import dump_json, may_be
 from turnlog.journal.whole import Append
 from turnlog.store import schema
 
@@ -62,7 +62,6 @@ def append_rows(bundle: Bundle, append: Append, progress: Callable[[int], None] 
 
 
 def _rows(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    known = {each.session_id for each in bundle.manifest.sessions}
     for row in _read(bundle, "from bundle_processes"):
         told = {"host": row["host"], "pid": row["pid"], "attributes": _json(row, "resource")}
         yield {"record": "process", "origin": row["process_id"], "start_ns": row["first_ns"], **told}
@@ -73,10 +72,10 @@ def _rows(bundle: Bundle) -> Iterator[dict[str, Any]]:
     if bundle.db.execute(schema.sql("bundle/impossible.sql")).fetchall():
         raise BadBundle("it has entries or messages in an impossible place")
     for row in _read(bundle, schema.sql("bundle/rows.sql")):
-        if row["session_id"] not in known:
-            raise BadBundle("it has spans of a session that it does not name")
         yield _span(row)
     for row in _read(bundle, "from bundle_blobs"):
+        if not may_be(row["text"] or "", row["hash"] or ""):
+            raise BadBundle(f"it has another text under the hash {row['hash']} than the one that has this hash")
         yield {"record": "blob", "start_ns": row["first_ns"], "hash": row["hash"], "text": row["text"]}
     for row in _read(bundle, "from bundle_losses"):
         told = {"name": row["reason"], "lost": row["lost"]}
@@ -106,16 +105,30 @@ def _span(row: Row) -> dict[str, Any]:
 
 
 def _read(bundle: Bundle, query: str) -> Iterator[dict[str, Any]]:
+    known = {each.session_id for each in bundle.manifest.sessions}
     try:
+        longest = _longest(bundle.db, query)
+        if longest > _MOST_ROW:
+            raise BadBundle(f"it has a row of {longest:,} bytes: no turnlog writes such")
         found = bundle.db.execute(query)
         names = [column[0] for column in found.description or ()]
-        while some := found.fetchmany(_FRAME_ROWS):
+        while some := found.fetchmany(max(1, min(_FRAME_ROWS, _FRAME_BYTES // max(1, longest)))):
             for values in some:
                 row = dict(zip(names, values, strict=True))
                 _check(row)
+                if "session_id" in row and row["session_id"] not in known:
+                    raise BadBundle("it has rows of a session that it does not name")
                 yield row
     except duckdb.Error as error:
         raise BadBundle(f"its rows cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
+def _longest(db: duckdb.DuckDBPyConnection, query: str) -> int:
+    """The bytes of the longest row: a small file can hold rows that no memory does."""
+    texts = [name for name, kind, *_ in db.execute(f"describe {query}").fetchall() if kind == "VARCHAR"]
+    size = " + ".join(f'coalesce(strlen("{name}"), 0)' for name in texts)
+    (longest,) = db.execute(f"select max({size}) from ({query}\n)").fetchall()[0]  # noqa: S608 - our own names
+    return int(longest or 0)
 
 
 def _check(row: Row) -> None:

@@ -58,7 +58,8 @@ class TurnlogSession:
 
     def _read(self, limit: int | None) -> list[Item]:
         with queries.reading(self._active.settings) as db:
-            texts = queries.session_items(db, self.session_id, limit)
+            # A replay writes beside what it replays.
+            texts = queries.session_items(db, self.session_id + self._active.settings.replay_suffix, limit)
         try:
             return [orjson.loads(text or "") for text in texts]
         except ValueError:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from turnlog import semconv
-from turnlog.content import Blob, ContentPolicy, as_text, dump_json, entry_key
+from turnlog.content import Blob, ContentPolicy, as_text, dump_json, entry_key, may_be
 from turnlog.derive.change import Change
 from turnlog.derive.files import Observed, declared_touches, merge_touches
 from turnlog.derive.messages import as_messages, read_outputs, texts
@@ -170,6 +170,8 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Obse
         changes = recorded
     input_hash = facts.text(semconv.COMMIT_INPUT_HASH) or ("" if arguments is None else policy.hash(arguments))
     input_summary = facts.text(semconv.COMMIT_INPUT_SUMMARY) or ("" if arguments is None else policy.summary(arguments))
+    # A tool can change what it was given, and a sender say any hash: neither is content under that hash.
+    kept = arguments if policy.capture is Capture.FULL and may_be(as_text(arguments), input_hash) else None
     output_hash = "" if result is None else policy.hash(result)
     source_kind, verified = provenance_of(tool, facts.attributes, arguments, policy.trust)
     return Commit(
@@ -180,7 +182,7 @@ def _tool(facts: _Facts, outcome: Outcome, policy: ContentPolicy, observed: Obse
         output_hash=output_hash,
         output_summary=policy.summary(error if outcome is not Outcome.OK else "" if result is None else result),
         changes=tuple(changes),
-        blobs=_blobs(policy, (arguments, input_hash), (result, output_hash)),
+        blobs=_blobs(policy, (kept, input_hash), (result, output_hash)),
         source_kind=source_kind,
         # A call that failed and gave nothing put nothing into anybody's context.
         verified=verified if outcome is Outcome.OK or result is not None else None,

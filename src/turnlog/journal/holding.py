@@ -75,7 +75,8 @@ class Lease:
         if _held.get(self.session) is self:
             del _held[self.session]
         if self.is_own:
-            self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
             self.let_go()
 
     def let_go(self) -> None:
