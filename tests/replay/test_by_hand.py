@@ -200,3 +200,14 @@ def test_what_cannot_be_read_back_is_no_failed_tool(tmp_path: Path, asked: str) 
     stage.program = stage.program.replace("    where: str", "    where: str\n    line: int = 0")
     done = stage.replay(session="changed", code=1)
     assert (done.stdout, "__main__.Found with the fields of then is not there" in done.stderr) == ("", True)
+
+
+def test_a_store_that_cannot_be_read_is_no_failed_tool(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, CHANGED.replace("def find():", "def find(where=1):"))
+    stage.record([], session="")
+    breaks = f"pathlib.Path({str(stage.settings.database)!r}).write_text('no database')"
+    stage.program = stage.program.replace("    try:", f"    import pathlib; {breaks}\n    try:").replace(
+        "print(find()", "print(find(2)"
+    )
+    done = stage.replay(session="changed", code=1)
+    assert (done.stdout, "the replay of changed stops: NotAStore: " in done.stderr) == ("", True)
