@@ -324,3 +324,49 @@ def test_before_init_everything_works_and_nothing_is_recorded(tmp_path: Path) ->
         turnlog.pending("c").resolve()
         turn.answer("d")
         assert work() == turnlog.ToolResult(1)
+
+
+class Hostile:
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Array:
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+    def __str__(self) -> str:
+        return "[1 2]"
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_what_cannot_be_read_costs_its_words_and_not_the_program(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with turnlog.session("s"):
+        with turnlog.turn(input=Hostile()) as turn:
+            turn.answer(Hostile())
+            turnlog.decide("a", alternatives=None)
+            turnlog.decide("b", alternatives=5)  # type: ignore[arg-type]
+        with turnlog.turn(input=Array()) as turn:
+            turn.answer(Array())
+    assert [row[1] for row in log(directory)] == ["decision"]
+    with queries.reading(Settings(directory=directory)) as db:
+        assert [(turn.input_summary, turn.output_summary) for turn in queries.turns(db, "s")] == [("[1 2]", "[1 2]"), ("", "")]
+    assert len(caplog.records) == 3
+
+
+def test_an_error_without_a_text_reaches_the_program_as_it_is(directory: Path) -> None:
+    @turnlog.tool(retries=1)
+    def fail() -> None:
+        raise MuteError
+
+    with turnlog.session("s"), pytest.raises(MuteError), turnlog.turn(input="x"):
+        result = fail()
+        assert (result.error.type, result.error.message) == (f"{__name__}.MuteError", "")
+        raise result.error.exception

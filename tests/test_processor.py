@@ -249,6 +249,19 @@ def test_full_capture_writes_each_content_once(make_recording: MakeRecording) ->
     assert sorted(blobs) == ["r", '{"q":1}']
 
 
+def test_content_that_was_not_written_is_written_when_it_comes_again(make_recording: MakeRecording) -> None:
+    recording = make_recording(capture=Capture.FULL)
+    directory = recording.settings.directory
+    directory.write_text("a file where the directory should be")
+    recording.tool("t", {"q": 1}, "r")
+    assert recording.journal.lost
+    directory.unlink()
+    recording.journal._retry_at = 0.0
+    recording.tool("t", {"q": 1}, "r")
+    blobs = [row["text"] for row in journal_rows(recording.settings) if row["record"] == "blob"]
+    assert sorted(blobs) == ["r", '{"q":1}']
+
+
 def test_memory_is_bounded_for_spans_that_end_and_for_spans_that_never_do(recording: Recording) -> None:
     recording.processor.journal = None
     with recording.agent("q", conversation="c"):

@@ -10,13 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from turnlog import identity, semconv, transitions
+from turnlog import identity, manual, semconv, transitions
 from turnlog.content import entry_key
-from turnlog.instrument.calls import Account
-from turnlog.operation import Operation
 from turnlog.semconv import CommitKind, LifecycleState
-
-_account = Account("turnlog")
 
 
 class Session(str):
@@ -54,8 +50,8 @@ def _enter(session: str, state: LifecycleState, reason: str = "") -> None:
 
 
 def _record(session: str, state: LifecycleState, reason: str = "") -> None:
-    attributes: dict[str, Any] = {semconv.COMMIT_KIND: CommitKind.LIFECYCLE.value, semconv.LIFECYCLE_STATE: state.value}
+    attributes: dict[str, Any] = {semconv.LIFECYCLE_STATE: state.value}
     if reason:
         attributes[semconv.LIFECYCLE_PAUSE_REASON] = entry_key(str(reason))
     with identity.session(session):
-        _account.ask("session", lambda: Operation.start(f"session {state}", attributes).end())
+        manual.record(f"session {state}", CommitKind.LIFECYCLE, {}, attributes, session)

@@ -18,17 +18,18 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 
 from opentelemetry.trace import format_span_id
 
-from turnlog import semconv, stating
+from turnlog import semconv, stating, transitions
 from turnlog.content import ContentPolicy, as_text
 from turnlog.instrument.calls import Account, Call, Facts, Frame, Hook, Start, context_of
 from turnlog.instrument.drivers import driver_for
 from turnlog.instrument.recorded import Recorded
-from turnlog.operation import Operation, error_type
-from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, Tier
+from turnlog.operation import Operation, error_text, error_type
+from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Tier
 from turnlog.settings import read_settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Attributes = dict[str, Any] | None
 
 VERIFY = "verify"
 _ADDRESS = re.compile(r"(?:hmac-)?sha256:[0-9a-f]{64}|[0-9a-f]{16}")
@@ -57,7 +58,8 @@ class TurnHandle:
         self._operation = operation
 
     def answer(self, output: object) -> None:
-        self._operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: [_message("assistant", output)]})
+        said = _account.ask("answer", _messages, "assistant", output, default=[])
+        self._operation.set(content={semconv.GEN_AI_OUTPUT_MESSAGES: said})
 
 
 @contextmanager
@@ -66,7 +68,8 @@ def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:
     attributes = {semconv.GEN_AI_OPERATION_NAME: GenAiOperation.INVOKE_AGENT.value}
     if agent:
         attributes[semconv.GEN_AI_AGENT_NAME] = agent
-    content = {semconv.GEN_AI_INPUT_MESSAGES: [_message("user", input)]} if input else {}
+    said = _account.ask("turn", _messages, "user", input, default=[])
+    content = {semconv.GEN_AI_INPUT_MESSAGES: said} if said else {}
     operation = Operation.start(f"invoke_agent {agent}".strip(), attributes, content)
     try:
         with operation.current():
@@ -78,21 +81,21 @@ def turn(input: object = "", *, agent: str = "") -> Iterator[TurnHandle]:
         operation.end()
 
 
-def decide(choice: str, *, why: str = "", alternatives: Sequence[str] = (), about: str = "") -> None:
+def decide(choice: str, *, why: str = "", alternatives: Sequence[str] | None = (), about: str = "") -> None:
     """Record a decision and its reason. A later decision about the same thing replaces it, and `turnlog diff` shows both."""
-    _record(*stating.decision(choice, why, alternatives, about))
+    _account.ask("decide", lambda: record(*stating.decision(choice, why, alternatives, about)))
 
 
 def note(fact: object, *, key: str = "") -> None:
     """Record a fact that should outlive the context window. The same key again replaces it."""
-    _record(*stating.fact(as_text(fact), key))
+    record(*stating.fact(as_text(fact), key))
 
 
 def pending(action: object, *, key: str = "") -> PendingAction:
     """Record something that is still to be done or approved; it stays pending until its handle is resolved."""
     action = as_text(action)
     handle = PendingAction(key or stating.key_of(action), action)
-    _record(*stating.pending(action, handle.key))
+    record(*stating.pending(action, handle.key))
     return handle
 
 
@@ -102,15 +105,15 @@ def verify(*content: object, by: str = "") -> None:
     Give what a tool returned, its hash (`sha256:…`), or the id of the commit that brought it.
     """
 
-    def record() -> None:
+    def check() -> None:
         policy = ContentPolicy(read_settings())
         said = f"verified by {by}" if by else "verified"
         checked = {"op": DeltaOp.SET, "kind": EntryKind.SOURCE, "action": VERIFY, "value": said, "tier": Tier.DURABLE}
         keys = [each if isinstance(each, str) and _ADDRESS.fullmatch(each) else policy.hash(each) for each in content]
-        _record("verify", CommitKind.NOTE, {semconv.COMMIT_DELTA: [{**checked, "key": key} for key in keys]})
+        record("verify", CommitKind.NOTE, {semconv.COMMIT_DELTA: [{**checked, "key": key} for key in keys]})
 
     if content:
-        _account.ask("verify", record)
+        _account.ask("verify", check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class PendingAction:
     action: str
 
     def resolve(self, how: str = "done") -> None:
-        _record(*stating.resolved(self.key, how))
+        record(*stating.resolved(self.key, how))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +277,7 @@ class _Tries:
     def give_up(self) -> ToolResult[Any]:
         last = self.failures[-1]
         kind: Literal["timeout", "exception"] = "timeout" if isinstance(last, TimeoutError) else "exception"
-        return ToolResult(None, ToolError(kind, error_type(last), str(last), len(self.failures), last))
+        return ToolResult(None, ToolError(kind, error_type(last), error_text(last), len(self.failures), last))
 
 
 def _success(operation: Operation, value: Any) -> ToolResult[Any]:
@@ -327,19 +330,25 @@ def _tool_start(label: str, signature: inspect.Signature | None, args: tuple[Any
     return Start(f"execute_tool {label}", attributes, {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments})
 
 
-def tell_again(name: str, kind: str, content: dict[str, Any]) -> None:
+def tell_again(name: str, kind: str, content: dict[str, Any], attributes: Attributes = None, session: str = "") -> None:
     """Record what was recorded by hand in the call that is replayed."""
-    _record(name, CommitKind(kind), content)
+    record(name, CommitKind(kind), content, attributes, session)
+    if session and attributes:
+        transitions.entered(session, LifecycleState(attributes[semconv.LIFECYCLE_STATE]))
 
 
-def _record(name: str, kind: CommitKind, content: dict[str, Any]) -> None:
-    def record() -> None:
-        operation = Operation.start(name, {semconv.COMMIT_KIND: kind.value}, {**content})
-        boundary.told(operation, name=name, kind=kind.value, content=content)
+def record(name: str, kind: CommitKind, content: dict[str, Any], attributes: Attributes = None, session: str = "") -> None:
+    """A commit of its own. `session` is the one whose lifecycle it is about."""
+
+    def tell() -> None:
+        operation = Operation.start(name, {semconv.COMMIT_KIND: kind.value, **(attributes or {})}, {**content})
+        more = {"attributes": attributes, "session": session} if session else {}
+        boundary.told(operation, name=name, kind=kind.value, content=content, **more)
         operation.end()
 
-    _account.ask(name, record)
+    _account.ask(name, tell)
 
 
-def _message(role: str, text: object) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text if isinstance(text, str) else str(text)}]}
+def _messages(role: str, said: object) -> list[dict[str, Any]]:
+    text = "" if said is None else str(said)
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}] if text else []

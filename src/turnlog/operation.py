@@ -140,7 +140,7 @@ class Operation:
 
     def fail(self, error: BaseException) -> None:
         """Record how the operation failed. The message stays content: the processor puts its redacted form on the span."""
-        self.fail_with(error_type(error), str(error))
+        self.fail_with(error_type(error), error_text(error))
 
     def fail_with(self, kind: str, message: str = "") -> None:
         self.set({semconv.ERROR_TYPE: kind}, {semconv.EXCEPTION_MESSAGE: message} if message else None)
@@ -272,6 +272,14 @@ def default_tracer(scope: str = SCOPE) -> trace.Tracer:
     if known is None or known[0] is not provider:
         known = _tracers[scope] = (provider, provider.get_tracer(scope, schema_url=semconv.SCHEMA_URL))
     return known[1]
+
+
+def error_text(error: BaseException) -> str:
+    """Its message; none of one that cannot say it."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the application's own error must reach it
+        return ""
 
 
 def error_type(error: BaseException) -> str:

@@ -457,8 +457,10 @@ class SessionProcessor(SpanProcessor):
     def _write_blobs(self, blobs: Iterable[Blob]) -> None:
         if self.journal is not None:
             fresh = [blob for blob in blobs if self._first_time(blob.hash)]
-            if fresh:
-                self.journal.append(blob_rows(fresh), len(fresh))
+            if fresh and not self.journal.append(blob_rows(fresh), len(fresh)):
+                # Whoever has the same content next tries again.
+                for blob in fresh:
+                    self._blobs_written.pop(blob.hash, None)
 
     def _on_span(self, content: Content) -> Mapping[str, str]:
         return {key: text for key in _ON_SPANS if key in content and (text := self._policy.attribute(content[key]))}

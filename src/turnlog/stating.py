@@ -16,11 +16,11 @@ class Statement(NamedTuple):
     content: dict[str, Any]
 
 
-def decision(choice: str, why: str = "", alternatives: Sequence[str] = (), about: str = "") -> Statement:
+def decision(choice: str, why: str = "", alternatives: Sequence[str] | None = (), about: str = "") -> Statement:
     content = {
         semconv.DECISION_CHOICE: choice,
         semconv.DECISION_REASON_TEXT: why,
-        semconv.DECISION_ALTERNATIVES: list(alternatives),
+        semconv.DECISION_ALTERNATIVES: list(() if alternatives is None else alternatives),
         semconv.DECISION_ABOUT: about,
     }
     return Statement("decide", CommitKind.DECISION, content)

@@ -26,6 +26,7 @@ from instrument.recorder import Recorder, identities
 from turnlog import semconv
 from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
+from turnlog.instrument import core
 from turnlog.instrument.adopted import Adopted, adopted
 from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
 from turnlog.instrument.core import Extension, Framework, Instrumentation
@@ -266,6 +267,33 @@ def test_a_missing_target_costs_one_hook_and_a_line_with_its_name(
     assert recorder.names == ["call run"]
     assert [line.partition(", it")[0] for line in complaints] == ["turnlog: toy: cannot hook toy_framework:Agent.renamed"]
     assert instrumentation.status()[3:5] == (True, "not found: toy_framework:Agent.renamed")
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("target", "requires", "why"),
+    [
+        ("renamed", "toy-framework >= 1", "cannot hook toy_framework:Agent.renamed"),
+        ("run", "pytest >= 1, < 2", f"version {pytest.__version__} is outside the tested range (pytest >= 1, < 2)"),
+    ],
+)
+@pytest.mark.usefixtures("complaints")
+def test_whoever_cannot_do_without_a_hook_is_told(
+    toy: Callable[[], ModuleType],
+    apply: Apply,
+    monkeypatch: pytest.MonkeyPatch,
+    late: bool,
+    target: str,
+    requires: str,
+    why: str,
+) -> None:
+    told: list[tuple[str, str, bool]] = []
+    monkeypatch.setattr(core, "unhooked", lambda framework, why, late: told.append((framework.name, why, late)))
+    if not late:
+        toy()
+    apply(hook(target), requires=requires)
+    toy()
+    assert told == [("toy", why, late)]
 
 
 @pytest.mark.parametrize(("target", "hooked"), [("outer|run", []), ("newer|run", ["call newer|run"])])

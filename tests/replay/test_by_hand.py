@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from replayed import Stage
 
 PROGRAM = """
@@ -142,3 +144,70 @@ def test_every_shape_of_tool_gives_back_what_it_gave_and_does_nothing(tmp_path: 
     assert (json.loads(done.stdout), done.stderr) == (json.loads(printed), "")
     assert stage.take_effects() == {}
     stage.assert_exact("by-hand")
+
+
+LIFECYCLE = """
+import turnlog
+
+@turnlog.tool
+def ask():
+    s.pause("human_input")
+    return "asked"
+
+with turnlog.session("life") as s, turnlog.turn(input="work"):
+    print(ask())
+    s.resume()
+"""
+
+
+def test_a_change_of_the_lifecycle_inside_a_tool_is_made_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, LIFECYCLE)
+    stage.record([], session="")
+    assert [row["kind"] for row in stage.commits("life")].count("lifecycle") == 2
+    done = stage.replay(session="life")
+    assert (done.stdout, done.stderr) == ("asked\n", "")
+    stage.assert_exact("life")
+
+
+CHANGED = """
+import dataclasses
+import turnlog
+
+@dataclasses.dataclass
+class Found:
+    where: str
+
+@turnlog.tool
+def find():
+    return Found("here")
+
+@turnlog.tool
+def find_all():
+    yield Found("here")
+
+with turnlog.session("changed"), turnlog.turn(input="work"):
+    try:
+        print(find(), list(find_all()))
+    except Exception as error:
+        print("not for agents to see", error)
+"""
+
+
+@pytest.mark.parametrize("asked", ["find(), list(find_all())", "list(find_all()), find()"])
+def test_what_cannot_be_read_back_is_no_failed_tool(tmp_path: Path, asked: str) -> None:
+    stage = Stage(tmp_path, CHANGED.replace("find(), list(find_all())", asked))
+    stage.record([], session="")
+    stage.program = stage.program.replace("    where: str", "    where: str\n    line: int = 0")
+    done = stage.replay(session="changed", code=1)
+    assert (done.stdout, "__main__.Found with the fields of then is not there" in done.stderr) == ("", True)
+
+
+def test_a_store_that_cannot_be_read_is_no_failed_tool(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, CHANGED.replace("def find():", "def find(where=1):"))
+    stage.record([], session="")
+    breaks = f"pathlib.Path({str(stage.settings.database)!r}).write_text('no database')"
+    stage.program = stage.program.replace("    try:", f"    import pathlib; {breaks}\n    try:").replace(
+        "print(find()", "print(find(2)"
+    )
+    done = stage.replay(session="changed", code=1)
+    assert (done.stdout, "the replay of changed stops: NotAStore: " in done.stderr) == ("", True)

@@ -165,3 +165,60 @@ def test_a_disabled_turnlog_replays_nothing(chat: Stage) -> None:
     command = (*CLI, "run", "--replay", "s", sys.executable, "-c", "print('ran')")
     done = run(*command, directory=chat.settings.directory, code=1, TURNLOG_DISABLED="1")
     assert (done.stdout, "turnlog is disabled" in done.stderr) == ("", True)
+
+
+TOOL = """
+import pathlib
+import turnlog
+from langchain_core.tools import tool
+
+@tool
+def write(text: str) -> str:
+    "Write."
+    pathlib.Path("effect.txt").write_text(text)
+    return "written"
+
+with turnlog.turn(input="write"):
+    print(write.invoke({"text": "a"}))
+"""
+
+
+def install(stage: Stage, distribution: str, version: str, already: str = "") -> None:
+    """As after an upgrade; `already` is imported before the program's first line."""
+    folder = stage.folder / "offline" / f"{distribution}-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    with (stage.folder / "offline" / "sitecustomize.py").open("a") as file:
+        file.write(f"import {already or 'sys'}\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "distribution", "title"),
+    [(CHAT, "openai", "OpenAI"), (CHAT, "httpx2", "httpx2"), (TOOL, "langchain_core", "LangChain")],
+    ids=["the calls", "the requests", "the tools"],
+)
+def test_what_cannot_be_given_back_in_this_version_is_not_done_either(
+    tmp_path: Path, program: str, distribution: str, title: str
+) -> None:
+    stage = Stage(tmp_path, program)
+    stage.record(["Hello.", "Fine."])
+    stage.take_effects()
+    install(stage, distribution, "99")
+    done = stage.replay(code=1)
+    said = f"the replay of s stops: what came through {title} cannot be given back: version 99 is outside the tested range"
+    assert (done.stdout, said in done.stderr, "Traceback" in done.stderr) == ("", True, False)
+    assert stage.take_effects() == {}
+
+
+def test_what_is_loaded_before_the_program_and_cannot_be_given_back_stops_it_at_once(chat: Stage) -> None:
+    install(chat, "openai", "99", already="openai")
+    chat.program = "print('ran')"
+    done = chat.replay(code=1)
+    said = "TurnlogError: what came through OpenAI cannot be given back: version 99 is outside the tested range"
+    assert (done.stdout, said in done.stderr) == ("", True)
+
+
+def test_a_version_that_cannot_be_given_back_is_no_matter_where_nothing_came_through_it(chat: Stage) -> None:
+    install(chat, "mcp", "1.27.0")
+    chat.program = "import mcp.client.session\n" + CHAT
+    assert chat.replay().stdout == "Hello.\nFine.\n"

@@ -173,3 +173,41 @@ def test_no_tool_of_an_agent_runs_and_its_commits_are_the_same(tmp_path: Path) -
     assert (json.loads(replayed.stdout), replayed.stderr) == (json.loads(printed), "")
     assert stage.take_effects() == {}
     stage.assert_exact("chain")
+
+
+MANY = """
+import sys
+import httpx
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+class Many(BaseChatModel):
+    _llm_type = "many"
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        def ask(number):
+            body = {"model": "m", "messages": [{"role": "user", "content": str(number)}]}
+            return httpx.post(sys.argv[1] + "/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+
+        said = {number: ask(number) for number in (1, 2, 3)}
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(str(sorted(said.items()))))])
+
+print(Many().invoke("hi").content)
+"""
+ECHO = lambda body: Reply(f"heard {body['messages'][-1]['content']}")  # noqa: E731
+
+
+def test_requests_of_one_call_get_their_own_answers_in_whatever_order_they_are_sent(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, MANY)
+    printed = stage.record(ECHO)
+    stage.program = MANY.replace("(1, 2, 3)", "(3, 1, 2)")
+    done = stage.replay()
+    assert (done.stdout, done.stderr) == (printed, "")
+
+
+def test_a_call_of_more_requests_than_are_kept_is_refused(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, MANY.replace("(1, 2, 3)", "range(17)"))
+    stage.record(ECHO)
+    done = stage.replay(code=1)
+    assert (done.stdout, "more than 16 requests in one call" in done.stderr) == ("", True)

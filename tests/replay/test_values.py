@@ -29,6 +29,11 @@ class Colour(enum.Enum):
     RED = 1
 
 
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
 class Point(NamedTuple):
     x: int
     y: int
@@ -70,7 +75,7 @@ def there_and_back(value: Any) -> Any:
     [
         *(None, True, 0, -1, 2**63 - 1, 2**200, -(2**70), 1.5, -0.0, 1e300, math.inf, "", "text ✓", '{"a": 1}'),
         *([], {}, [1, [2, {"a": None}]], {"b": 1, "a": 2}, {1: "x", (1, 2): "y"}, {"$": "tuple", "v": [1]}),
-        *((), (1, (2, "x")), {1, 2}, frozenset({"a"}), b"\x00\xff", Point(1, 2), Colour.RED),
+        *((), (1, (2, "x")), {1, 2}, frozenset({"a"}), b"\x00\xff", Point(1, 2), Colour.RED, Right.WRITE),
         *(decimal.Decimal("1.10"), uuid.UUID(int=7), pathlib.Path("/a/b"), datetime.date(2026, 1, 2)),
         datetime.datetime(2026, 1, 2, 3, 4, 5, 6, datetime.UTC),
         Found(pathlib.Path("a"), (1, 2)),
@@ -106,6 +111,12 @@ def test_no_constructor_runs() -> None:
     assert (back.value, back.log) == (1, ["x"])
 
 
+def noted() -> Careful:
+    given = object.__new__(Careful)
+    given.value, given.log, given.seen = 1, [], True  # type: ignore[attr-defined]
+    return given
+
+
 def local() -> Any:
     @dataclass
     class Inner:
@@ -121,6 +132,9 @@ def local() -> Any:
         ([1, {"a": collections.OrderedDict()}], "collections.OrderedDict"),
         (iter([1]), "list_iterator"),
         (local(), rf"{__name__}\.local\.<locals>\.Inner"),
+        (noted(), rf"{__name__}\.Careful with seen, which is no field"),
+        (Right.READ | Right.WRITE, rf"{__name__}\.Right"),
+        (Right(0), rf"{__name__}\.Right"),
         ("\ud800", "text that is no Unicode"),
     ],
     ids=lambda value: type(value).__name__,
@@ -165,6 +179,29 @@ def test_an_exception_whose_class_is_not_there_has_one_of_the_same_name() -> Non
     back = error_from_json(error_to_json(GoneError(9, 8)))
     assert type(back) is not GoneError
     assert (error_type(back), str(back)) == (error_type(GoneError(9, 8)), "9 of 8")
+
+
+class GoneFileError(FileNotFoundError): ...
+
+
+def test_an_exception_whose_class_is_not_there_is_caught_as_the_built_in_that_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = error_to_json(GoneFileError(2, "gone", "/nowhere"))
+    monkeypatch.delattr(sys.modules[__name__], "GoneFileError")
+    back = error_from_json(orjson.loads(orjson.dumps(found)))
+    assert isinstance(back, FileNotFoundError)
+    assert (type(back).__name__, str(back), back.errno) == ("GoneFileError", "[Errno 2] gone: '/nowhere'", 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        ({"$": "data", "type": f"{__name__}:Found", "v": {"where": "a"}}, "Found with the fields of then"),
+        ({"$": "enum", "type": f"{__name__}:Colour", "v": "BLUE"}, "Colour.BLUE"),
+    ],
+)
+def test_a_class_that_has_changed_since_is_refused_by_name(found: dict[str, Any], name: str) -> None:
+    with pytest.raises(NotRepresentable, match=f"^{__name__}.{name}$"):
+        from_json(found)
 
 
 @pytest.mark.parametrize("address", ["os:system", "subprocess:Popen", "builtins:eval", "threading:Thread", "sys:exit"])

@@ -81,6 +81,14 @@ class FrameworkStatus(NamedTuple):
         return "recorded" if _accepts(self.requires, self.installed) else "not recorded: untested version"
 
 
+def pass_over(framework: Framework, why: str, late: bool) -> None:
+    """What is not hooked is not recorded, and that is all."""
+
+
+# Called where something of a framework cannot be hooked; `late`: the program runs already. A replay puts its own in this place.
+unhooked = pass_over
+
+
 class Instrumentation:
     """One framework's patches: waiting for its modules, applied, or undone."""
 
@@ -148,10 +156,11 @@ class Instrumentation:
     def _imported(self, module: str) -> None:
         self._awaited.discard(module)
         if self.active:
-            self._apply_to(module)
+            self._apply_to(module, late=True)
 
-    def _apply_to(self, module: str) -> None:
+    def _apply_to(self, module: str, late: bool = False) -> None:
         if not self._in_range():
+            unhooked(self.framework, f"{self._refused} ({self.framework.requires})", late)
             return
         for target, apply in self._parts[module]:
             try:
@@ -162,6 +171,7 @@ class Instrumentation:
             except Exception as error:  # noqa: BLE001 - one renamed method costs one hook
                 self._missing.append(target)
                 _log.warning("turnlog: %s: cannot hook %s, it is not recorded: %r", self.framework.name, target, error)
+                unhooked(self.framework, f"cannot hook {target}", late)
 
     def _in_range(self) -> bool:
         if self._refused:

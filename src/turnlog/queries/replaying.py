@@ -40,7 +40,6 @@ class RecordedCall(NamedTuple):
     inside: str
     scope: str
     span_name: str
-    attributes: str
     record: str
     started_ns: int = 0
     ended_ns: int = 0
@@ -76,12 +75,6 @@ class RecordedCall(NamedTuple):
         """Its delta."""
         found = orjson.loads(self.delta) if self.delta else []
         return found if isinstance(found, list) else []
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """All attributes of its span."""
-        found = orjson.loads(self.attributes) if self.attributes else {}
-        return found if isinstance(found, dict) else {}
 
 
 def recorded_calls(db: Database, session: str, before_turn: int = 0) -> list[RecordedCall]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
 from turnlog import semconv
@@ -81,9 +82,24 @@ class Replay:
 
     def diverge(self, operation: Operation, call: RecordedCall | None, why: str = "") -> NoReturn:
         """Report the first mismatch, and raise it; whoever asks later gets the same."""
+        self._stop(lambda: self._words.report(call, operation, kind_of(operation), why))
+
+    @contextmanager
+    def or_stop(self) -> Iterator[None]:
+        """Around what finds the answer: its failure is no failed tool and no failed request, after which an agent goes on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is, going on would be live or wrong
+            self.stop(f"{type(error).__name__}: {error}")
+
+    def stop(self, why: str) -> NoReturn:
+        """Going on would be live."""
+        self._stop(lambda: f"turnlog: the replay of {self.tape.session} stops: {why}")
+
+    def _stop(self, report: Callable[[], str]) -> NoReturn:
         with self._lock:
             if not self.diverged:
-                self.diverged = self._words.report(call, operation, kind_of(operation), why)
+                self.diverged = report()
                 if place := asked_at():
                     self.diverged += f"\nasked at {place}"
                 sys.stderr.write(f"\n{self.diverged}\n")

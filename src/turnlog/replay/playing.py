@@ -5,11 +5,14 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from turnlog import queries
 from turnlog.content import ContentPolicy
 from turnlog.errors import TurnlogError
-from turnlog.instrument.core import Instrumentation
+from turnlog.instrument import core
+from turnlog.instrument.calls import scope_of
+from turnlog.instrument.core import Framework, Instrumentation
 from turnlog.queries.replaying import MODEL, TOOL, recorded_calls
 from turnlog.replay import boundary
 from turnlog.replay.boundary import Replay
@@ -31,6 +34,8 @@ def start(settings: Settings, policy: ContentPolicy) -> None:
         return
     replay = _load(settings, policy) if settings.replay else None
     boundary.begin(policy, replay)
+    if replay is not None:
+        core.unhooked = partial(_refuse, replay)
     _parts.extend(Instrumentation(framework) for framework in (*HTTPX, *TOOLS))
     for part in _parts:
         part.apply()
@@ -45,6 +50,7 @@ def stop() -> None:
         _parts.pop().undo()
     while _undo:
         _undo.pop()()
+    core.unhooked = core.pass_over
     boundary.end()
     atexit.unregister(_report_rest)
 
@@ -61,6 +67,18 @@ def _load(settings: Settings, policy: ContentPolicy) -> Replay:
         raise TurnlogError(f"nothing is recorded of session {settings.replay}")
     tape = Tape(settings.replay, calls, kinds_of(settings))
     return Replay(tape, StoreWords(settings, policy, settings.replay), goes_on=settings.replay_from > 0)
+
+
+def _refuse(replay: Replay, framework: Framework, why: str, late: bool) -> None:
+    """Calls of a framework that are given back would be made where its hooks are missing. Others never were in the record."""
+    own = {scope_of(framework.name), *framework.scopes}
+    found = replay.tape.scopes
+    if not (found.get(MODEL) if framework in HTTPX else any(own & scopes for scopes in found.values())):
+        return
+    said = f"what came through {framework.title} cannot be given back: {why}"
+    if late:
+        replay.stop(said)
+    raise TurnlogError(said)
 
 
 def _report_rest(replay: Replay) -> None:

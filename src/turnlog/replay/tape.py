@@ -32,8 +32,8 @@ class Tape:
             if call.call_kind in self.kinds and not call.is_recovered and not call.is_unrun:
                 self._left[call.commit_id] = call
                 self._waiting[call.call_kind, call.tool if call.call_kind == TOOL else "", key_of(call)].append(call)
+        self.scopes = {kind: {call.scope for call in self._left.values() if call.call_kind == kind} for kind in self.kinds}
         self._by_end = sorted((call for call in self._left.values() if call.call_kind == TOOL), key=_place)
-        self.size = len(self._left)
 
     def take(self, kind: str, key: str, tool: str = "") -> RecordedCall | None:
         """The next call that was asked for like this and has not been given out. None: there is no other."""

@@ -110,8 +110,12 @@ def _entered() -> Operation | None:
 
 
 def _given(operation: Operation, raise_again: Raise) -> _Given | None:
-    replay, call = boundary.replaying(), boundary.given_back(operation)
-    return None if replay is None or call is None else _Given(replay, operation, call, raise_again)
+    replay = boundary.replaying()
+    if replay is None:
+        return None
+    with replay.or_stop():
+        call = boundary.given_back(operation)
+        return None if call is None else _Given(replay, operation, call, raise_again)
 
 
 class _Steps(wrapt.ObjectProxy):  # type: ignore[misc, type-arg, unused-ignore]
@@ -310,7 +314,7 @@ class _Given:
 
     def items(self) -> Generator[Any, None, None]:
         for item in self._answer.get("items", ()):
-            yield from_json(item)
+            yield self._revived(from_json, item)
 
     async def cancelled(self) -> None:
         """Whoever cancelled it then, for one as too slow, does so again."""
@@ -334,6 +338,8 @@ class _Given:
             return read(found)
         except NotRepresentable as refused:
             self._refuse(f"{refused} is not there")
+        except Exception as error:  # noqa: BLE001 - the tool did not fail
+            self._refuse(f"{type(error).__name__}: {error}")
 
     def _refuse(self, why: str) -> NoReturn:
         self._replay.diverge(self._operation, self._call, f"what came back cannot be given back: {why}")

@@ -8,6 +8,7 @@ recorded, by the name of its type.
 from __future__ import annotations
 
 import base64
+import builtins
 import contextlib
 import dataclasses
 import datetime
@@ -70,21 +71,28 @@ def error_to_json(error: Exception, depth: int = 0) -> Json:
             carried[name] = to_json(value, depth)
         except NotRepresentable:
             continue
-    return {_KIND: "error", "type": _name_at(type(error)), "message": _text(message), "args": args, "carried": carried}
+    kind, base = _name_at(type(error)), _builtin(type(error)).__name__
+    return {_KIND: "error", "type": kind, "base": base, "message": _text(message), "args": args, "carried": carried}
 
 
 def error_from_json(found: Json) -> Exception:
-    """The same exception. One whose class is not there, or reads differently now, has a class made of the same name."""
+    """The same exception. One whose class is not there, or reads differently now, has one made of the same name and base."""
     message = found["message"]
     # A class that cannot be filled like this is as good as absent.
     with contextlib.suppress(Exception):
         error = _rebuilt(_class_at(found["type"]), found)
         if str(error) == message:
             return error
-    module, _, name = found["type"].partition(":")
-    stand_in = type(name.rpartition(".")[2], (Exception,), {"__module__": module, "__qualname__": name})
-    lost: Exception = stand_in(message)
+    with contextlib.suppress(Exception):
+        return _rebuilt(_stand_in(found, getattr(builtins, found["base"])), found)
+    lost: Exception = _stand_in(found, Exception)(message)
     return lost
+
+
+def _stand_in(found: Json, base: type) -> type:
+    module, _, name = found["type"].partition(":")
+    own = {"__module__": module, "__qualname__": name, "__str__": lambda self: found["message"]}
+    return type(name.rpartition(".")[2], (base,), own)
 
 
 def type_name(kind: type) -> str:
@@ -166,7 +174,9 @@ def _writer_of(value: object) -> Callable[[Any, int], Json] | None:
     """For instances of classes that can be filled without their own code."""
     kind = type(value)
     if isinstance(value, enum.Enum):
-        return lambda value, depth: {_KIND: "enum", "type": _address(kind), "v": value.name}
+        # Flags that are combined have no name of their own.
+        is_member = type(value).__members__.get(value.name) is value
+        return (lambda value, depth: {_KIND: "enum", "type": _address(kind), "v": value.name}) if is_member else None
     if isinstance(value, Exception):
         return error_to_json
     if _is_model(kind):
@@ -186,8 +196,18 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
 
 
 def _data(value: Any, depth: int) -> Json:
-    fields = {name: to_json(getattr(value, name), depth) for name in _fields_of(type(value)) or ()}
-    return {_KIND: "data", "type": _address(type(value)), "v": fields}
+    kind = type(value)
+    fields = {name: to_json(getattr(value, name), depth) for name in _fields_of(kind) or ()}
+    # Typing's own note of `Class[int](…)` is no part of the value.
+    if more := sorted(_held_by(value) - fields.keys() - {"__orig_class__"}):
+        raise NotRepresentable(f"{type_name(kind)} with {more[0]}, which is no field")
+    return {_KIND: "data", "type": _address(kind), "v": fields}
+
+
+def _held_by(value: Any) -> set[str]:
+    """The names of all that an object holds."""
+    slots = {name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ()) if hasattr(value, name)}
+    return (slots | getattr(value, "__dict__", {}).keys()) - {"__dict__", "__weakref__"}
 
 
 def _named_tuple(value: Any, depth: int) -> Json:
@@ -236,6 +256,8 @@ def _read_data(found: Json) -> Any:
     fields = _fields_of(kind)
     if fields is None:
         raise NotRepresentable(found["type"])
+    if found["v"].keys() != set(fields):
+        raise NotRepresentable(f"{type_name(kind)} with the fields of then")
     value: Any = object.__new__(kind)
     for name in fields:
         object.__setattr__(value, name, from_json(found["v"][name]))
@@ -268,6 +290,8 @@ def _read_enum(found: Json) -> Any:
     kind = _class_at(found["type"])
     if not issubclass(kind, enum.Enum):
         raise NotRepresentable(found["type"])
+    if found["v"] not in kind.__members__:
+        raise NotRepresentable(f"{type_name(kind)}.{found['v']}")
     return kind.__members__[found["v"]]
 
 

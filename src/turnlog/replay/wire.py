@@ -49,15 +49,22 @@ class _Recorder:
         self._content = operation.content
         self._key = key
         self._exchanges: list[Exchange] = []
+        self._is_over = False
 
     def begin(self, request: Json, module: Any) -> Exchange:
         exchange = Exchange(request, module)
         if self._exchanges and self._exchanges[-1].request["digest"] == request["digest"]:
             self._exchanges.pop()
-        self._exchanges = [*self._exchanges, exchange][-_MOST_EXCHANGES:]
+        if len(self._exchanges) == _MOST_EXCHANGES:
+            self._is_over = True
+            self._exchanges.clear()
+        if not self._is_over:
+            self._exchanges.append(exchange)
         return exchange
 
     def __call__(self) -> Json:
+        if self._is_over:
+            return {"lost": f"more than {_MOST_EXCHANGES} requests in one call"}
         outputs = list(self._content.get(semconv.GEN_AI_OUTPUT_MESSAGES) or ())
         if any(exchange.is_streamed for exchange in self._exchanges) and without_secrets(outputs) != outputs:
             # Spread over the events of a stream, it is not recognised where it is.
@@ -114,14 +121,18 @@ class _Wire:
         replay = boundary.replaying()
         if replay is None:
             return None
-        described = describe(request, boundary.digest)
+        with replay.or_stop():
+            return self._found(replay, operation, describe(request, boundary.digest))
+
+    def _found(self, replay: boundary.Replay, operation: Operation, described: Json) -> _Answer | None:
         call = boundary.given_back(operation, described["digest"])
         if call is None:
             return None
         exchanges = call.answer.get(_EXCHANGES) or []
         position, last = operation.content.get(_EXCHANGES, (-1, ""))
         # Whoever sends a request again gets the same answer again.
-        position += described["digest"] != last
+        if described["digest"] != last:
+            position = _place_of(described["digest"], exchanges, position)
         operation.content[_EXCHANGES] = position, described["digest"]
         if position >= len(exchanges):
             replay.diverge(operation, call, "it sends one more request than it did")
@@ -215,6 +226,12 @@ class _Answer:
         if isinstance(found, type) and issubclass(found, BaseException):
             return found(message)
         return self._module.TransportError(f"{name}: {message}", request=request)  # type: ignore[no-any-return]
+
+
+def _place_of(digest: str, exchanges: list[Json], position: int) -> int:
+    """Where a request is: the next one like it, or one before for requests that are sent at once, or else the next."""
+    like = [place for place, exchange in enumerate(exchanges) if exchange["request"]["digest"] == digest]
+    return next((place for place in like if place > position), like[0] if like else position + 1)
 
 
 def _request_of(args: Args, kwargs: Kwargs) -> Any:
