@@ -227,7 +227,7 @@ async def test_reading_and_writing_tools_say_which_they_are(told: Recording) -> 
         ),
         ("log", {"kind": "call"}, "log was given what it does not take. kind: Input should be '', 'tool', 'decision'"),
         ("log", {"limit": 3}, "log has no argument limit. It takes: turn, tool, kind, failed, session, cursor, max_tokens."),
-        ("log", {"cursor": "c0"}, "'c0' is no cursor of this question, or what it stands for is gone. Leave it out."),
+        ("log", {"cursor": "zz"}, "'zz' is no cursor of this question, or what it stands for is gone. Leave it out."),
         ("working_set", {"cursor": "c0"}, "'c0' is no cursor of this question. Leave it out to begin anew."),
         ("working_set", {"cursor": "².a"}, "'².a' is no cursor of this question. Leave it out to begin anew."),
         ("whats_my_state", {"since": "now"}, "'now' does not stand in the last line of an answer of whats_my_state."),
