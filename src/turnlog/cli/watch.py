@@ -94,7 +94,8 @@ class _Tail:
     def show(self) -> None:
         with asking() as db:
             since = max(self._since_ns, time.time_ns() - _LATE_NS)
-            found = queries.written_since(db, since, self._session)
+            ran = [commit for commit, outcome in self._shown.items() if outcome == "in_flight"]
+            found = queries.written_since(db, since, self._session, ran=ran)
             short_ago = datetime.fromtimestamp(time.time() - _LONG, UTC).replace(tzinfo=None)
             begun = {commit.commit_id for commit in found if commit.outcome == "in_flight" and commit.committed_at > short_ago}
             news = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -122,21 +122,26 @@ def log(
     )
 
 
-def written_since(db: Database, since_ns: int, session: str = "", limit: int = 1000) -> list[Commit]:
-    """What has ended since a time and what still runs, of one session or of all, in the order of time; the newest of many."""
+def written_since(
+    db: Database, since_ns: int, session: str = "", *, ran: Iterable[str] = (), limit: int = 1000
+) -> list[Commit]:
+    """What has ended since a time and what still runs, of one session or of all, in the order of time; the newest of many.
+
+    `ran`: what is told whenever it ended. Of a call whose process was killed only a time is known at which it still ran.
+    """
     found = rows(
         db,
         Commit,
         """
         from commits
         where ($session = '' or session_id = $session)
-          and (ended_ns >= $since or outcome = 'in_flight')
+          and (ended_ns >= $since or outcome = 'in_flight' or list_contains($ran::varchar[], commit_id))
           and checkpoint_source not in ('input', 'step', 'fork')
           and memory_operation = ''
         order by ended_ns desc, sequence desc, commit_id desc
         limit $limit
         """,
-        {"session": session, "since": since_ns, "limit": limit},
+        {"session": session, "since": since_ns, "ran": list(ran), "limit": limit},
     )
     return found[::-1]
 

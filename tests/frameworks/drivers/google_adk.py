@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from google.adk.agents import LlmAgent
@@ -42,6 +43,8 @@ class Driver:
     async def stream(self, text: str, leave: bool = False) -> None:
         async for event in self._run(text, StreamingMode.SSE):
             if leave and event.partial:
+                # ADK reads on beside its caller: how far it comes until it is left would be a matter of luck.
+                await asyncio.sleep(0.5)
                 break
 
     def _run(self, text: str, mode: StreamingMode):
