@@ -58,7 +58,7 @@ def main() -> int:
     if options.bounds:
         print(*lower_bounds(PROJECT["dependencies"]), *lower_bounds(requirements(options.extras)), sep="\n")
         return 0
-    wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test", *IN_THE_MAIN_ONE)]
+    wanted = options.extras or [name for name in EXTRAS if name not in ("bare-test", "demo", "test", "web", *IN_THE_MAIN_ONE)]
     groups = [(name,) for name in wanted] if options.oldest else together(wanted)
     failed = []
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(options.jobs) as pool:
