@@ -60,7 +60,8 @@ def main(endpoint: str, name: str, turns: str, file: str) -> None:
         if turn % TURNS_PER_SESSION == 0:
             history = []
         play(tracer, f"{name}-{turn // TURNS_PER_SESSION}", turn, history)
-        time.sleep(0.01)
+        # Longer in all than a receiver takes to be killed and started three times.
+        time.sleep(0.04)
     while not processor.force_flush(60_000):
         pass
     provider.shutdown()
