@@ -21,7 +21,8 @@ def _nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def unmade(tmp_path: Path) -> Settings:
+    """Where no store is yet."""
     return Settings(directory=tmp_path / "turnlog")
 
 
@@ -33,10 +34,16 @@ def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def empty_store(_made: Path, settings: Settings) -> Settings:
+def settings(_made: Path, unmade: Settings) -> Settings:
     """A store that holds nothing yet: its views are made, which takes longer than most of what is asked of them."""
-    shutil.copytree(_made, settings.directory)
-    return settings
+    shutil.copytree(_made, unmade.directory)
+    return unmade
+
+
+@pytest.fixture
+def made_here(_made: Path, tmp_path: Path) -> None:
+    """The test's folder is such a store itself."""
+    shutil.copytree(_made, tmp_path, dirs_exist_ok=True)
 
 
 @pytest.fixture

@@ -67,11 +67,11 @@ def test_it_tells_what_was_lost_what_failed_and_what_is_open(settings: Settings)
 
 
 def test_without_a_store_or_a_session_it_is_empty_and_makes_none(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    unmade: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert turnlog.briefing() == turnlog.briefing("s") == ""
-    assert not settings.directory.exists()
-    story = tell(settings)
+    assert not unmade.directory.exists()
+    story = tell(unmade)
     assert turnlog.briefing("other") == ""
     monkeypatch.setenv("TURNLOG_DISABLED", "1")
     assert turnlog.briefing("s") == ""
@@ -145,7 +145,6 @@ def test_what_was_said_cannot_leave_its_quotes_nor_hide_in_them(settings: Settin
 
 
 def test_a_broken_store_costs_the_briefing_and_a_line_in_the_log(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    settings.directory.mkdir()
     settings.database.write_bytes(b"not a database" * 1000)
     with caplog.at_level(logging.DEBUG, "turnlog"):
         assert turnlog.briefing("s") == ""

@@ -11,6 +11,8 @@ from programs import running_code
 from turnlog import queries
 from turnlog.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("made_here")
+
 _TOOL_CALLS = """
 import os, signal, turnlog
 

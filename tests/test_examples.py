@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from programs import ROOT, commits, run, run_zero_code
+
+pytestmark = pytest.mark.usefixtures("made_here")
 
 
 def test_turnlog_run_records_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:

@@ -90,29 +90,29 @@ def test_a_process_goes_out_as_the_resource_of_its_spans(settings: Settings) -> 
     assert second.resource == {**process, "process.working_directory": "/v"}
 
 
-def test_what_changed_in_a_context_goes_out_as_it_was_told(empty_store: Settings) -> None:
+def test_what_changed_in_a_context_goes_out_as_it_was_told(settings: Settings) -> None:
     changes = [*evicted(1), added(0, "user", "hello"), added(2, "tool", "42", call="c1", keys=["file:a.py"])]
     changes[-1]["from"] = "00f067aa0ba902b7"
-    story = Story(empty_store)
+    story = Story(settings)
     story.chat("chat", "s", "t", context=changes, lineage="L")
-    (span,) = read(empty_store)
+    (span,) = read(settings)
     assert orjson.loads(span.attributes[semconv.CONTEXT_CHANGES]) == changes
 
 
 @pytest.fixture
-def stories(empty_store: Settings) -> Settings:
+def stories(settings: Settings) -> Settings:
     """Two sessions in turn, ten spans each and one that ends with another; a call that was cut short, and one that runs."""
-    story = Story(empty_store)
+    story = Story(settings)
     for number in range(10):
         for session in ("a", "b"):
             story.note(f"{session}{number}", session, f"{session} turn")
     story.span("tie", "a", "a turn", start_ns=START + 5 * SECOND, end_ns=START + 6 * SECOND + SECOND // 2)
     story.tool("cut", "a", "a turn", "run_tests", ends=False)
     story.writer.close()
-    load(empty_store, patience=1)
-    running = Story(empty_store, after=30)
+    load(settings, patience=1)
+    running = Story(settings, after=30)
     running.tool("runs", "b", "b turn", "run_tests", ends=False)
-    return empty_store
+    return settings
 
 
 def test_windows_together_are_every_span_that_has_ended_once(stories: Settings) -> None:

@@ -194,8 +194,8 @@ def test_traceql_selects_nothing_that_the_collector_drops() -> None:
 
 
 @each(SQL)
-def test_sql_runs_in_a_copy_of_the_store(query: str, empty_store: Settings) -> None:
-    with duckdb.connect(empty_store.database, read_only=True) as database:
+def test_sql_runs_in_a_copy_of_the_store(query: str, settings: Settings) -> None:
+    with duckdb.connect(settings.database, read_only=True) as database:
         assert database.execute(query).fetchall() == []
         ((_, plan),) = database.execute(f"explain {query}").fetchall()
     # Grafana's plugin holds DuckDB 1.5, which does not take these as 2.0 writes them into a view.

@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "turnlog"
 LAYERS = (
     ("semconv", "settings", "errors", "tokens", "transitions", "trusted"),
     ("content", "received", "stating", "watching"),
-    ("operation", "identity", "span_attributes", "foreign", "unsampled", "otlp"),
+    ("operation", "identity", "carried", "span_attributes", "foreign", "unsampled", "otlp"),
     ("derive", "vocabulary"),
     ("journal", "observe"),
     ("conversation",),
@@ -46,6 +46,7 @@ TRACING = {
     "operation",
     "unsampled",
     "identity",
+    "carried",
     "derive",
     "observe",
     "conversation",

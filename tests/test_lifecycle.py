@@ -17,7 +17,7 @@ from turnlog.settings import Settings
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
+def directory(tmp_path: Path, made_here: None) -> Iterator[Path]:
     turnlog.init(directory=tmp_path, instrument=False)
     yield tmp_path
     turnlog.shutdown()

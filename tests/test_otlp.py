@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from programs import commits, run, run_zero_code
 
+pytestmark = pytest.mark.usefixtures("made_here")
+
 
 class Sink(ThreadingHTTPServer):
     """An OTLP/HTTP endpoint on loopback that keeps what it is sent."""

@@ -161,7 +161,7 @@ def test_an_object_whose_text_cannot_be_had_costs_nothing_at_all(recording: Reco
 
 
 def test_a_journal_that_fails_costs_no_span(recording: Recording, caplog: pytest.LogCaptureFixture) -> None:
-    recording.settings.directory.write_text("a file where the directory should be")
+    recording.settings.journals.write_text("a file where the directory should be")
     recording.tool("t")
     assert [span.name for span in recording.spans] == ["execute_tool"]
     assert recording.journal.lost == 2
@@ -251,11 +251,11 @@ def test_full_capture_writes_each_content_once(make_recording: MakeRecording) ->
 
 def test_content_that_was_not_written_is_written_when_it_comes_again(make_recording: MakeRecording) -> None:
     recording = make_recording(capture=Capture.FULL)
-    directory = recording.settings.directory
-    directory.write_text("a file where the directory should be")
+    in_the_way = recording.settings.journals
+    in_the_way.write_text("a file where the directory should be")
     recording.tool("t", {"q": 1}, "r")
     assert recording.journal.lost
-    directory.unlink()
+    in_the_way.unlink()
     recording.journal._retry_at = 0.0
     recording.tool("t", {"q": 1}, "r")
     blobs = [row["text"] for row in journal_rows(recording.settings) if row["record"] == "blob"]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from programs import commits, run_code, run_zero_code
+
+pytestmark = pytest.mark.usefixtures("made_here")
 
 WORK = """
 @turnlog.tool
@@ -102,6 +106,35 @@ with turnlog.session("s"), turnlog.turn(input="x"):
     assert commits(tmp_path) == [(1, "tool", "work", "ok")] * 3
 
 
+def test_threads_of_two_sessions_at_once_are_in_the_turns_that_start_them(tmp_path: Path) -> None:
+    run_code(
+        """
+import threading, turnlog
+turnlog.init()
+both_run = threading.Barrier(2)
+@turnlog.tool
+def work(n):
+    both_run.wait(10)
+def converse(session):
+    with turnlog.session(session):
+        for n in range(2):
+            with turnlog.turn(input="x"):
+                worker = threading.Thread(target=work, args=(n,))
+                worker.start()
+                worker.join()
+workers = [threading.Thread(target=converse, args=(session,)) for session in ("one", "two")]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+""",
+        tmp_path,
+    )
+    assert [commits(tmp_path, session) for session in ("one", "two")] == [
+        [(1, "tool", "work", "ok"), (2, "tool", "work", "ok")]
+    ] * 2
+
+
 def test_starting_up_imports_no_duckdb(tmp_path: Path) -> None:
     done = run_code(f"import sys, turnlog\nturnlog.init()\n{WORK}\nprint('duckdb' in sys.modules)", tmp_path)
     assert done.stdout == "False\n"
@@ -113,9 +146,10 @@ def test_reading_imports_no_opentelemetry(tmp_path: Path) -> None:
 
 
 def test_a_large_backlog_is_loaded_by_the_process_itself(tmp_path: Path) -> None:
-    run_code(
+    directory = tmp_path / "store"
+    done = run_code(
         """
-import time, turnlog
+import os, time, turnlog
 turnlog.init()
 @turnlog.tool
 def work(n):
@@ -123,13 +157,16 @@ def work(n):
 with turnlog.session("s"):
     for n in range(9000):
         work(n)
-time.sleep(1.5)
+store, give_up = os.path.join(os.environ["TURNLOG_DIR"], "store.duckdb"), time.monotonic() + 60
+while not os.path.exists(store) and time.monotonic() < give_up:
+    time.sleep(0.02)
+print(os.path.exists(store))
 """,
-        tmp_path,
+        directory,
         TURNLOG_LOAD_INTERVAL="0.2",
     )
-    assert (tmp_path / "store.duckdb").exists()
-    assert len(commits(tmp_path)) == 9000
+    assert done.stdout == "True\n"
+    assert len(commits(directory)) == 9000
 
 
 def test_the_exporter_alone_derives_what_it_is_given(tmp_path: Path) -> None:

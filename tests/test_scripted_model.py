@@ -16,7 +16,7 @@ FULL = Reply("Two words.", reasoning="Because of it.", tool_calls=[ToolCall("add
 
 @pytest.fixture
 def client() -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url="http://set.by.the.test", api_key="none", max_retries=0, timeout=5) as client:
+    with openai.OpenAI(base_url="http://set.by.the.test", api_key="none", max_retries=0, timeout=60) as client:
         yield client
 
 

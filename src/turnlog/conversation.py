@@ -94,9 +94,7 @@ class Conversations:
 
     def tell(self, span: ReadableSpan, sight: Sight) -> None:
         """Record what the context gives away: results of tool calls that nobody recorded, and entries that left."""
-        for answer in sight.answers:
-            if isinstance(answer.ask.asked_by, Asked):
-                self._recover(answer, answer.ask.asked_by, span.start_time or 0)
+        self._recover(sight.answers, span.start_time or 0)
         if sight.evicted:
             context = span.get_span_context()
             parent = set_span_in_context(NonRecordingSpan(context)) if context else None
@@ -116,7 +114,11 @@ class Conversations:
         context = span.get_span_context()
         if context is not None:
             asked = Asked(identity, context, span.end_time or 0)
-            self._lineages.replied(sight, outputs, _span_id(span), response_id, asked)
+            self._lineages.replied(sight, outputs, format_span_id(context.span_id), response_id, asked)
+
+    def conclude(self, span: ReadableSpan, session: str, outputs: Any) -> None:
+        """An agent's run is over: record the results that it ends with and that nobody recorded."""
+        self._recover(self._lineages.conclude(session, outputs), span.end_time or 0)
 
     def ran(self, ask: Ask, changes: tuple[Change, ...], output: str) -> None:
         """What a tool call touched is what its result will introduce to the context; what it gave may be another text there."""
@@ -124,7 +126,12 @@ class Conversations:
         touched = tuple(change.entry for change in changes if change.kind in (EntryKind.FILE, EntryKind.SOURCE))
         ask.entries = tuple(dict.fromkeys((*(ask.entries or ()), *touched)))
 
-    def _recover(self, answer: Answer, asked: Asked, until_ns: int) -> None:
+    def _recover(self, answers: Sequence[Answer], until_ns: int) -> None:
+        for answer in answers:
+            if isinstance(answer.ask.asked_by, Asked):
+                self._record(answer, answer.ask.asked_by, until_ns)
+
+    def _record(self, answer: Answer, asked: Asked, until_ns: int) -> None:
         ask = answer.ask
         ask.heard_ns = until_ns
         attributes = {

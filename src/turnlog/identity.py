@@ -19,7 +19,8 @@ from contextvars import ContextVar
 from opentelemetry.trace import SpanContext
 
 _MOST_SESSIONS = 4096
-_explicit: ContextVar[str] = ContextVar("turnlog_session", default="")
+# What the enclosing `with turnlog.session(...)` names; empty outside of one.
+named_session: ContextVar[str] = ContextVar("turnlog_session", default="")
 
 
 def make_id() -> str:
@@ -34,16 +35,16 @@ def make_id() -> str:
 @contextmanager
 def session(id: str | int | None = None) -> Iterator[str]:
     """Everything inside belongs to this session; without an id, to a new one. Gives the id."""
-    token = _explicit.set(make_id() if id is None or id == "" else str(id))
+    token = named_session.set(make_id() if id is None or id == "" else str(id))
     try:
-        yield _explicit.get()
+        yield named_session.get()
     finally:
-        _explicit.reset(token)
+        named_session.reset(token)
 
 
 def current_session() -> str:
     """The session that the enclosing `with turnlog.session(...)` names; empty outside of one."""
-    return _explicit.get()
+    return named_session.get()
 
 
 class Turn:
@@ -103,7 +104,7 @@ class Sessions:
         return conversation
 
     def _stated(self) -> str:
-        name = _explicit.get()
+        name = named_session.get()
         return name + self._suffix if name else self._configured
 
     def go_on_with(self, session: str) -> str:

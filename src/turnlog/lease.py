@@ -52,7 +52,7 @@ def _hold(settings: Settings, session: str, process_id: str, take_over: bool) ->
 
     with side_lock(settings.leases / "lock", exclusive=True, patience=settings.patience):
         held = holding.held(session)
-        if held is not None and held.is_own and not held.is_lost:
+        if held is not None and held.is_own and not held.is_lost and held.join():
             return held, False
         writers, epoch = _known(settings, session, process_id)
         holder = holding.holder_of(settings.leases, session)

@@ -121,10 +121,13 @@ class Operation:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Make the span current for one call. Never hold this across a `yield` of the caller's."""
-        token = attach(in_context(self.span))
+        token, before = attach(in_context(self.span)), innermost.set(self)
         try:
             yield
         finally:
+            # A block can be left in another context than it was entered in: there is nothing to put back then.
+            with contextlib.suppress(ValueError):
+                innermost.reset(before)
             detach(token)
 
     def known(self) -> Mapping[str, Any]:
@@ -158,10 +161,11 @@ def _known_parent() -> Context | None:
     if outer is None or not outer.span.is_recording():
         return None
     here, there = trace.get_current_span(), outer.span
-    return trace.set_span_in_context(there) if not _has_come(here) and _has_come(there) else None
+    return trace.set_span_in_context(there) if not has_come(here) and has_come(there) else None
 
 
-def _has_come(span: trace.Span) -> bool:
+def has_come(span: trace.Span) -> bool:
+    """Whether a span is one of those that turnlog records."""
     span_id = span.get_span_context().span_id
     return any(processor.has_seen(span_id) for processor in list(processors))
 
@@ -242,7 +246,8 @@ def accompany(span: ReadableSpan, adopted: ReadableSpan) -> None:
 
 
 def hear(operation: Operation) -> None:
-    """What a model call has said so far counts already: a tool that it asked for starts before the call is over."""
+    """What a call has come to so far counts already: a tool that a model asked for starts before its call is over, and an agent
+    ends before the span of the tool that failed in it."""
     if isinstance(operation.span, ReadableSpan):
         for processor in list(processors):
             processor.hear(operation.span)

@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import Status, StatusCode, format_span_id
 
 from turnlog import semconv, transitions
+from turnlog.carried import origin
 from turnlog.content import Blob, ContentPolicy
 from turnlog.conversation import Asked, Conversations
 from turnlog.derive import Commit, derive, input_of_tool
@@ -146,8 +147,14 @@ class SessionProcessor(SpanProcessor):
 
     def hear(self, span: Any) -> None:
         running = self._known.running.get(key_of(span))
-        if running is not None and (sight := running.sight) is not None:
-            self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
+        if running is None:
+            return
+        if (sight := running.sight) is not None:
+            self._attempt("reading the answer", None, self._leave, span, running, sight)
+        content, turn = running.content, running.identity.turn
+        failure = content.get(semconv.EXCEPTION_MESSAGE) or content.get(semconv.ERROR_TYPE)
+        if failure and turn is not None and running.call:
+            turn.last_failure = self._policy.hash(failure)
 
     def resume(self, session: str, lineage: str, span_id: str, answer: str, calls: Sequence[tuple[str, str]]) -> None:
         """This process goes on with a session: see Conversations.resume."""
@@ -219,10 +226,10 @@ class SessionProcessor(SpanProcessor):
         fresh_input = operation in _OPENERS or (
             calls_model
             and not attributes.get(semconv.GEN_AI_CONVERSATION_COMPACTED)
-            and not self._attempt("reading the messages", False, lambda: _on_tool_results(attributes, content))
+            and not self._attempt("reading the messages", False, _on_tool_results, attributes, content)
         )
-        parent = self._identity_of(span)
         conversation = str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or "")
+        parent = self._identity_of(span.parent.span_id if span.parent is not None else 0) or self._carried(conversation)
         named = self._sessions.named(parent, conversation)
         match: Match | None = None
         ask: Ask | None = None
@@ -230,7 +237,7 @@ class SessionProcessor(SpanProcessor):
             turn = parent.turn if parent is not None and parent.opened else None
             turn_input = turn.input_hash if calls_model and turn is not None and not turn.prefix_said else ""
             match = self._attempt(
-                "following the messages", None, lambda: self.conversations.match(attributes, content, named, turn_input)
+                "following the messages", None, self.conversations.match, attributes, content, named, turn_input
             )
             fresh_input = fresh_input and not (calls_model and match is not None and match.brings_no_input)
             answered = match.lineage.answered if match is not None and match.lineage is not None else None
@@ -238,12 +245,13 @@ class SessionProcessor(SpanProcessor):
                 # Several conversations of one session take turns: this goes on with its own.
                 parent = answered.identity
         elif operation == GenAiOperation.EXECUTE_TOOL:
-            ask = self._attempt("finding who asked", None, lambda: self.conversations.claim(attributes, content, named))
+            ask = self._attempt("finding who asked", None, self.conversations.claim, attributes, content, named)
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
                 parent = ask.asked_by.identity
             if ask is not None and 0 < (span.end_time or 0) <= ask.heard_ns:
                 # Told late: it was over when its result was heard, and has its commit from there.
                 aside, ask = True, None
+        context = span.get_span_context()
         identity, before = self._sessions.identify(
             parent,
             conversation,
@@ -251,25 +259,25 @@ class SessionProcessor(SpanProcessor):
             opens=fresh_input,
             continues=takes_part and not fresh_input,
             begins=attributes.get(semconv.COMMIT_KIND) not in _AFTER_TURNS and not attributes.get(semconv.COMMIT_SELF_REPORTED),
-            span=span.get_span_context(),
+            span=context,
         )
-        opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
+        opened = identity.turn is not None and identity.turn.opened_by == context
         running = self._known.add(span, Running(identity, given, aside, _call_of(attributes)))
         running.ask = ask
         if said is not None:
             running.is_foreign, running.said = True, said
         stamp = _stamp(identity.session, identity.turn)
         if operation == GenAiOperation.EXECUTE_TOOL:
-            stamp |= self._attempt("reading a tool's input", _NOTHING, lambda: input_of_tool(attributes, content, self._policy))
+            stamp |= self._attempt("reading a tool's input", _NOTHING, input_of_tool, attributes, content, self._policy)
         if ask is not None:
             stamp |= {semconv.DECISION_ID: ask.decision, semconv.GEN_AI_TOOL_CALL_ID: ask.call_id}
         if opened:
             transitions.turn_began(identity.session)
             if (on_turn := self.on_turn) is not None:
-                self._attempt("looking after the lease", None, lambda: on_turn(identity.session))
+                self._attempt("looking after the lease", None, on_turn, identity.session)
             if fresh_input or identity.session not in self._resumed:
                 # Else it goes on where another process stopped, and nobody has said anything again.
-                stamp |= self._attempt("reading the input", _NOTHING, lambda: self._input_of(attributes, content))
+                stamp |= self._attempt("reading the input", _NOTHING, self._input_of, attributes, content)
             if identity.turn is not None:
                 identity.turn.input_hash = stamp.get(semconv.TURN_INPUT_HASH, "")
             if before is not None and before.opened_by is not None:
@@ -279,7 +287,7 @@ class SessionProcessor(SpanProcessor):
         if self._replays and takes_part:
             stamp[semconv.REPLAY_OF] = self._replays
         if match is not None and calls_model:
-            stamp |= self._attempt("following the messages", _NOTHING, lambda: self._enter(span, running, match))
+            stamp |= self._attempt("following the messages", _NOTHING, self._enter, span, running, match)
         running.stamp = stamp
         if running.is_foreign:
             # Whoever made the span may yet fill it: ours comes when it ends, into the room that is left.
@@ -294,7 +302,7 @@ class SessionProcessor(SpanProcessor):
             self._observe(self._observer, span, attributes, content)
         sight = running.sight
         if sight is not None:
-            self._attempt("telling what left the context", None, lambda: self._tell(span, sight))
+            self._attempt("telling what left the context", None, self._tell, span, sight)
 
     def _is_told_by_outer(self, span: Span, attributes: Mapping[str, Any], is_ours: bool) -> bool:
         """Whether the span directly around one is our own about the same call. A foreign one is what makes way."""
@@ -330,12 +338,19 @@ class SessionProcessor(SpanProcessor):
         elif observer.is_busy:
             observer.child(key_of(span)[0], parent)
 
-    def _identity_of(self, span: Span) -> Identity | None:
-        if span.parent is None:
-            return None
+    def _identity_of(self, span_id: int) -> Identity | None:
         if self._waiting:
-            self._settle(span.parent.span_id)
-        return self._known.identity(span.parent.span_id)
+            self._settle(span_id)
+        return self._known.identity(span_id)
+
+    def _carried(self, conversation: str) -> Identity | None:
+        """Of the turn that handed this code to a thread. Once what did it is over, a conversation that has a name goes its own
+        way: threads can outlive what starts them."""
+        span_id = origin.get()
+        identity = self._identity_of(span_id) if span_id else None
+        if identity is None or not identity.opened or (conversation and self._known.by_id(span_id) is None):
+            return None
+        return identity
 
     def _input_of(self, attributes: Mapping[str, Any], content: Content) -> Mapping[str, str]:
         messages = as_messages(content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)))
@@ -383,12 +398,10 @@ class SessionProcessor(SpanProcessor):
         message = content.get(semconv.EXCEPTION_MESSAGE)
         if is_error and message and not span.status.description:
             span._status = Status(StatusCode.ERROR, self._policy.summary(message))
-        span_id = format_span_id(span.get_span_context().span_id)
+        span_id = format_span_id(key[0])
         is_tool = attributes.get(semconv.GEN_AI_OPERATION_NAME) == GenAiOperation.EXECUTE_TOOL
         observed = self._observer.end(key) if is_tool and self._observer is not None else self.elsewhere
-        commit = self._attempt(
-            "deriving a commit", None, lambda: derive(span_id, attributes, content, failed, self._policy, observed)
-        )
+        commit = self._attempt("deriving a commit", None, derive, span_id, attributes, content, failed, self._policy, observed)
         failure = message or error or span.status.description or ""
         if commit is not None and (self._is_told(commit, failure, identity.turn) or seen is not None):
             commit = None
@@ -401,16 +414,19 @@ class SessionProcessor(SpanProcessor):
                 self.conversations.ran(running.ask, commit.changes, commit.output_hash)
         sight = running.sight
         if sight is not None:
-            self._attempt("reading the answer", None, lambda: self._leave(span, running, sight))
+            self._attempt("reading the answer", None, self._leave, span, running, sight)
+        if attributes.get(semconv.GEN_AI_OPERATION_NAME) in _OPENERS:
+            outputs = content.get(semconv.GEN_AI_OUTPUT_MESSAGES, attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
+            self._attempt("reading the answer", None, self.conversations.conclude, span, identity.session, outputs)
         if semconv.MEMORY_ITEMS in content:
-            found |= self._attempt("keeping a framework's items", dict[str, Any](), lambda: self._items_of(content))
+            found |= self._attempt("keeping a framework's items", dict[str, Any](), self._items_of, content)
         if semconv.REPLAY_RECORD in content:
-            found |= self._attempt("keeping what came back", _NOTHING, lambda: self._record_of(content))
+            found |= self._attempt("keeping what came back", _NOTHING, self._record_of, content)
         opened = identity.turn is not None and identity.turn.opened_by == span.get_span_context()
         if opened and attributes.get(semconv.GEN_AI_OPERATION_NAME) in _OPENERS:
-            found |= self._attempt("reading the answer", _NOTHING, lambda: self._output_of(attributes, content))
+            found |= self._attempt("reading the answer", _NOTHING, self._output_of, attributes, content)
         if self._policy.on_spans:
-            found |= self._attempt("putting content on a span", _NOTHING, lambda: self._on_span(content))
+            found |= self._attempt("putting content on a span", _NOTHING, self._on_span, content)
         found |= _without(said, found)
         running.beside = None if add_attributes(span, found) else found
 
@@ -480,10 +496,10 @@ class SessionProcessor(SpanProcessor):
             message = running.content.get(semconv.EXCEPTION_MESSAGE)
             self.journal.append(span_row(span, record, self._policy, said, running.beside, message))
 
-    def _attempt(self, where: str, otherwise: _T, read: Callable[[], _T]) -> _T:
+    def _attempt(self, where: str, otherwise: _T, read: Callable[..., _T], *args: Any) -> _T:
         """What a framework's objects say; one that cannot be read costs what it would have said, not the span."""
         try:
-            return read()
+            return read(*args)
         except Exception as error:  # noqa: BLE001 - the application comes first
             self._trouble(where, error)
             return otherwise

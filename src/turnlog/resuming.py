@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from typing import Self
 
 from turnlog import identity, lease, lifecycle, queries, runtime, transitions
-from turnlog.journal import holding
 from turnlog.journal.holding import Lease
 from turnlog.queries import SessionState
 from turnlog.resume_brief import BUDGET, resume_brief
@@ -70,9 +69,7 @@ def resume(session: str, *, take_over: bool = False, new: bool = False) -> Resum
     if not new and known.status == LifecycleState.ARCHIVED:
         transitions.refuse_illegal(known.session_id, LifecycleState.ARCHIVED, LifecycleState.RESUMED)
     if active is not None and goes_on:
-        held = holding.held(known.session_id)
-        claimed = lease.claim(settings, known.session_id, process_id=active.journal.process.id, take_over=take_over)
-        taken = None if claimed is held else claimed
+        taken = lease.claim(settings, known.session_id, process_id=active.journal.process.id, take_over=take_over)
     try:
         with queries.reading(settings) as db:
             # As it was found: the claim itself has made it look alive.

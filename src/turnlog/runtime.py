@@ -135,11 +135,11 @@ def settings_in_use() -> Settings:
     return read_settings() if active is None else active.settings
 
 
-def attach(tracer_provider: trace.TracerProvider | None = None) -> None:
-    """Add the SessionProcessor to a provider: the given one, the application's, or one of ours."""
+def attach(tracer_provider: trace.TracerProvider | None = None) -> bool:
+    """Add the SessionProcessor to a provider: the given one, the application's, or one of ours. False when disabled."""
     active = _runtime()
     if active is None:
-        return
+        return False
     with _lock:
         provider = tracer_provider or trace.get_tracer_provider()
         if not isinstance(provider, TracerProvider):
@@ -150,6 +150,7 @@ def attach(tracer_provider: trace.TracerProvider | None = None) -> None:
                 active.start_journal()
         active.attach(provider)
         _follow_application()
+    return True
 
 
 def shutdown() -> None:

@@ -87,6 +87,9 @@ def session_rows(number: int) -> Iterator[dict[str, object]]:
                 input_hash=f"sha256:{noise.getrandbits(256):064x}",
                 input_summary=f'{{"path":"{path}"}}',
                 output_summary="ok, 12 lines",
+                # What was found outside is unverified.
+                source_kind="retrieved" if tool == "search" else "",
+                verified=False if tool == "search" else None,
                 delta=changes,
                 attributes={"gen_ai.tool.type": "function", "note": "x" * 40},
             )

@@ -1,6 +1,6 @@
 """What recording adds to a program: CPU and wall time per call, against the same program bare and with plain spans.
 
-`python tests/bench/overhead.py [--quick] [--only PROGRAM ...] [--variants bare,otel,derived,turnlog] [--instructions]`
+`python tests/bench/overhead.py [--quick] [--only PROGRAM ...] [--variants bare,otel,hooks,derived,turnlog] [--instructions]`
 (imports are measured with all programs only)
 
 Every variant is a process of its own (patches are process-wide); blocks are interleaved and ratios taken per round.
@@ -166,7 +166,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
     parser.add_argument(
-        "--variants", type=lambda text: text.split(","), default=["bare", "otel", "derived", "turnlog", *installed_peers()]
+        "--variants",
+        type=lambda text: text.split(","),
+        default=["bare", "otel", "hooks", "derived", "turnlog", *installed_peers()],
     )
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--instructions", action="store_true")

@@ -38,6 +38,15 @@ def official() -> None:
     LangChainInstrumentor().instrument(tracer_provider=provider)
 
 
+def official_content() -> None:
+    """The same, told to put messages on its spans, as the other peers do unasked."""
+    os.environ |= {
+        "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY",
+    }
+    official()
+
+
 def openinference() -> None:
     from openinference.instrumentation.langchain import LangChainInstrumentor
     from openinference.instrumentation.openai import OpenAIInstrumentor
@@ -98,10 +107,11 @@ def mlflow() -> None:
 
 
 PEERS: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (official, openinference, openllmetry, openlit, logfire, langfuse, mlflow)
+    each.__name__: each for each in (official, official_content, openinference, openllmetry, openlit, logfire, langfuse, mlflow)
 }
 _DISTRIBUTIONS = {
     "official": "opentelemetry-instrumentation-genai-langchain",
+    "official_content": "opentelemetry-instrumentation-genai-langchain",
     "openinference": "openinference-instrumentation-langchain",
     "openllmetry": "opentelemetry-instrumentation-langchain",
     "mlflow": "mlflow-skinny",

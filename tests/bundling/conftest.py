@@ -11,8 +11,8 @@ from turnlog.settings import Settings
 
 
 @pytest.fixture
-def other(empty_store: Settings, settings: Settings) -> Settings:
+def other(settings: Settings) -> Settings:
     """Another machine."""
     elsewhere = beside(settings)
-    shutil.copytree(empty_store.directory, elsewhere.directory)
+    shutil.copytree(settings.directory, elsewhere.directory)
     return elsewhere

@@ -28,6 +28,9 @@ _TABLES = {
     "deltas": "x.session_id, t.* exclude (session_key)",
     "interrupted": "x.session_id, t.* exclude (session_key)",
     "sessions": "t.* exclude (session_key)",
+    "scopes": "x.session_id, t.* exclude (session_key)",
+    "doubts": "x.session_id, t.* exclude (session_key)",
+    "checks": "x.session_id, t.* exclude (session_key)",
     "blobs": "t.*",
 }
 
@@ -75,20 +78,32 @@ def said(settings: Settings) -> Said:
             "p_session_b": name,
             "p_turn_a": 1,
             "p_turn_b": turn,
+            "p_keys": [],
         }
         for question in questions():
             if question.kind == "macro":
                 values = [_literal(given.get(parameter, "a")) for parameter in question.parameters.strip("()").split(", ")]
                 found[question.name] = _without_keys(db, f"from {question.name}({', '.join(values)})")
-        for table, columns in _TABLES.items():
-            of_process = "join raw.processes as p using (process_key)" if "p." in columns else ""
-            of_session = "join raw.sessions as x using (session_key)" if "x." in columns else ""
-            query = f"select {columns} from raw.{table} as t {of_process} {of_session} order by all"
-            found[f"raw.{table}"] = db.execute(query).fetchall()
-        wrote = "(select process_key from raw.spans union all select process_key from raw.open_spans)"
-        found["processes"] = db.execute(
-            f"select process_id, host, pid, resource from raw.processes where process_key in {wrote} order by all"
-        ).fetchall()
+        return found | _held(db)
+
+
+def held(settings: Settings) -> Said:
+    """What the tables hold, from which all that is said follows."""
+    with Store(settings).reading() as db:
+        return _held(db)
+
+
+def _held(db: Reading) -> Said:
+    found: Said = {}
+    for table, columns in _TABLES.items():
+        of_process = "join raw.processes as p using (process_key)" if "p." in columns else ""
+        of_session = "join raw.sessions as x using (session_key)" if "x." in columns else ""
+        query = f"select {columns} from raw.{table} as t {of_process} {of_session} order by all"
+        found[f"raw.{table}"] = db.execute(query).fetchall()
+    wrote = "(select process_key from raw.spans union all select process_key from raw.open_spans)"
+    found["processes"] = db.execute(
+        f"select process_id, host, pid, resource from raw.processes where process_key in {wrote} order by all"
+    ).fetchall()
     return found
 
 
@@ -97,7 +112,7 @@ def _without_keys(db: Reading, query: str) -> Rows:
 
 
 def _literal(value: object) -> str:
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+    return str(value) if isinstance(value, int | list) else "'" + str(value).replace("'", "''") + "'"
 
 
 def different(here: Said, there: Said) -> dict[str, tuple[Rows, Rows]]:

@@ -54,5 +54,5 @@ def _history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def recorded(_history: Path, settings: Settings) -> Settings:
     """A store with the history of `record_history`, wholly loaded."""
-    shutil.copytree(_history, settings.directory)
+    shutil.copytree(_history, settings.directory, dirs_exist_ok=True)
     return settings

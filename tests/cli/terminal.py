@@ -16,7 +16,7 @@ from types import TracebackType
 from programs import environment
 from turnlog.settings import Settings
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 
 
 class Terminal:

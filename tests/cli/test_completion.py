@@ -157,7 +157,6 @@ def test_tab_completes_commands_and_session_ids_in_a_real_shell(
 
 
 def test_a_store_that_cannot_be_read_offers_nothing_and_says_nothing(settings: Settings) -> None:
-    settings.directory.mkdir()
     settings.database.write_text("no database")
     done = run(sys.executable, "-m", "turnlog", "completion", "bash", "--ids", directory=settings.directory, code=1)
     assert (done.stdout, done.stderr) == ("", "")

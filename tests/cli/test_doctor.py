@@ -42,12 +42,12 @@ def test_the_report_as_json_has_stable_names(recorded: Settings, turnlog: Turnlo
     assert report["versions"]["duckdb"] == duckdb.__version__
 
 
-def test_a_look_creates_nothing(settings: Settings, turnlog: Turnlog) -> None:
+def test_a_look_creates_nothing(unmade: Settings, turnlog: Turnlog) -> None:
     code, out, _ = turnlog("doctor")
     assert code == 0
-    assert f"database   {settings.database}  (not there yet)" in out
+    assert f"database   {unmade.database}  (not there yet)" in out
     assert "holds      0 sessions, 0 spans, 0 commits, 0 failures" in out
-    assert not settings.directory.exists()
+    assert not unmade.directory.exists()
 
 
 def test_who_serves_the_store_is_named(recorded: Settings, turnlog: Turnlog) -> None:
@@ -58,12 +58,13 @@ def test_who_serves_the_store_is_named(recorded: Settings, turnlog: Turnlog) -> 
 
 
 def test_what_is_not_loaded_yet_is_counted_and_left(recording: Recording, settings: Settings, turnlog: Turnlog) -> None:
+    before = settings.database.read_bytes()
     record_history(recording)
     report = json.loads(turnlog("doctor", "--json").out)
     (journal,) = report["journals"]
     assert (journal["live"], journal["unloaded"]) == (True, journal["size"])
     assert report["totals"]["commits"] == 10
-    assert not settings.database.exists()
+    assert settings.database.read_bytes() == before
 
 
 def test_what_was_lost_is_a_warning_and_no_failure(recording: Recording, settings: Settings, turnlog: Turnlog) -> None:

@@ -300,6 +300,6 @@ def test_what_is_sent_to_another_turnlog_tells_the_same_and_twice_is_once(
     assert answers(elsewhere) == answers(lived)
 
 
-def test_an_empty_store_says_so(empty_store: Settings, turnlog: Turnlog, tmp_path: Path) -> None:
+def test_an_empty_store_says_so(settings: Settings, turnlog: Turnlog, tmp_path: Path) -> None:
     assert turnlog("export", "-o", str(tmp_path / "out")).err == f"turnlog: {queries.NOTHING_YET}\n"
     assert turnlog("export", "--all", "-o", str(tmp_path / "out")) == (1, "", f"turnlog: {queries.NOTHING_YET}\n")

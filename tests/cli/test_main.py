@@ -126,8 +126,8 @@ def test_without_a_session_there_is_a_hint_and_exit_1(turnlog: Turnlog, command:
     )
 
 
-def test_a_directory_that_is_a_file_is_one_line(settings: Settings, turnlog: Turnlog) -> None:
-    settings.directory.write_text("")
+def test_a_directory_that_is_a_file_is_one_line(unmade: Settings, turnlog: Turnlog) -> None:
+    unmade.directory.write_text("")
     for command in ("log", "doctor"):
         _, out, err = turnlog(command)
         assert err.count("\n") <= 1

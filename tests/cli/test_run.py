@@ -53,16 +53,16 @@ def test_every_form_records_and_passes_arguments_and_exit_code(app: Path, settin
     assert commits(settings.directory) == [(1, "tool", "add", "ok")]
 
 
-def test_options_before_the_program_are_for_turnlog(app: Path, settings: Settings, tmp_path: Path) -> None:
+def test_options_before_the_program_are_for_turnlog(app: Path, unmade: Settings, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     done = run(
         *(*CLI, "run", "--session", "ticket", "--dir=elsewhere", "--capture", "none", "app.py"),
-        directory=settings.directory,
+        directory=unmade.directory,
         cwd=tmp_path,
         code=7,
     )
     assert done.stderr == ""
-    assert not settings.directory.exists()
+    assert not unmade.directory.exists()
     shown = run(*CLI, "log", "--json", "-s", "ticket", directory=elsewhere)
     assert json.loads(shown.stdout)["input_summary"] == ""
 
@@ -173,6 +173,6 @@ def test_a_broken_turnlog_costs_one_line(settings: Settings, tmp_path: Path) -> 
     assert (done.stdout, done.stderr) == ("runs\n", "turnlog: this program is not recorded: RuntimeError: two lines\n")
 
 
-def test_a_disabled_turnlog_records_nothing(app: Path, settings: Settings) -> None:
-    run(*CLI, "run", app, directory=settings.directory, code=7, TURNLOG_DISABLED="1")
-    assert not settings.directory.exists()
+def test_a_disabled_turnlog_records_nothing(app: Path, unmade: Settings) -> None:
+    run(*CLI, "run", app, directory=unmade.directory, code=7, TURNLOG_DISABLED="1")
+    assert not unmade.directory.exists()

@@ -131,9 +131,9 @@ def test_a_write_that_parses_as_a_read_changes_nothing(recorded: Settings, state
     assert ask(recorded, "from losses").rows == []
 
 
-def test_a_write_into_the_unloaded_tail_is_refused_too(settings: Settings) -> None:
+def test_a_write_into_the_unloaded_tail_is_refused_too(unmade: Settings) -> None:
     with pytest.raises(StatementRefused, match=r"^turnlog sql only reads: .*read-only mode.*duckdb -readonly"):
-        ask(settings, "with x as (insert into tail.raw.losses values (1, 2, 'x', 3) returning 1) select * from x")
+        ask(unmade, "with x as (insert into tail.raw.losses values (1, 2, 'x', 3) returning 1) select * from x")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from programs import commits, environment, run
 
+pytestmark = pytest.mark.usefixtures("made_here")
+
 SERVE = (sys.executable, "-m", "turnlog", "serve", "--port", "0")
 TOKEN = "a-token-of-24-characters"
 Serve = Callable[..., "subprocess.Popen[str]"]
@@ -154,9 +156,9 @@ def test_a_port_that_is_taken_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 
 def test_beyond_this_machine_it_needs_a_token(tmp_path: Path) -> None:
-    refused = run(*SERVE, "--host", "0.0.0.0", directory=tmp_path, code=1)
+    refused = run(*SERVE, "--host", "0.0.0.0", directory=tmp_path / "store", code=1)
     assert "0.0.0.0 can be reached from other machines, so senders must show a token." in refused.stderr
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "store").exists()
 
 
 def test_the_token_of_a_file_is_asked_for_and_others_that_can_read_it_are_complained_about(tmp_path: Path) -> None:

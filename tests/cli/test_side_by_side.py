@@ -22,8 +22,8 @@ NO_RETRIES = "turnlog: session s ran every turn once only.\n"
 
 
 @pytest.fixture
-def story(empty_store: Settings) -> Iterator[Attempts]:
-    told = Attempts(empty_store)
+def story(settings: Settings) -> Iterator[Attempts]:
+    told = Attempts(settings)
     yield told
     told.writer.close()
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from cli.history import Turnlog
 from cli.terminal import Terminal
-from programs import environment, running_code
+from programs import environment, run_code, running_code
 from recording import Recording
 from turnlog import semconv
 from turnlog.semconv import GenAiOperation
@@ -114,6 +114,24 @@ def test_a_tool_that_is_called_in_circles_is_told(recorded: Settings, recording:
         events = [json.loads(line(program)) for _ in range(4)]
     loop: dict[str, Any] = next(event["loop"] for event in events if event["event"] == "loop")
     assert (loop["session_id"], loop["tool"], loop["times"], loop["is_going_on"]) == ("demo", "look", 3, 1)
+
+
+def test_however_many_come_at_once_all_are_shown(recorded: Settings) -> None:
+    many = 1200
+    code = f"""
+import turnlog
+turnlog.init()
+with turnlog.session("busy"), turnlog.turn(input="go"):
+    for number in range({many}):
+        turnlog.note(f"step {{number}}")
+"""
+    with watching(recorded, "--json") as program:
+        line(program)
+        # While the store is held, nothing can be looked at; then all of it comes in one look.
+        with Store(recorded).writing(patience=5):
+            run_code(code, recorded.directory)
+        shown = [json.loads(line(program))["commit"]["commit_id"] for _ in range(many)]
+    assert len(set(shown)) == many
 
 
 def test_nobody_waits_for_a_watch(recorded: Settings) -> None:

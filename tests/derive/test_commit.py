@@ -250,6 +250,12 @@ def test_an_answer_changes_no_state() -> None:
     assert (commit.changes, commit.output_summary) == ((), "It is 42.")
 
 
+def test_a_call_that_is_the_answer_asks_for_no_tool() -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "Sum", "arguments": {"total": 3}, "is_answer": True}
+    commit = chat([user("1 + 2?")], [{"role": "assistant", "parts": [call]}])
+    assert (commit.decision, commit.changes, commit.output_summary) == (Decision(SPAN, "answer"), (), '{"total":3}')
+
+
 def test_a_model_call_that_failed_decided_nothing() -> None:
     commit = chat([user("?")], [assistant("Let me", "search")], error="httpx.ReadTimeout")
     assert (commit.outcome, commit.decision, commit.changes) == (Outcome.TIMEOUT, None, ())

@@ -10,6 +10,8 @@ import pytest
 
 from programs import commits, run
 
+pytestmark = pytest.mark.usefixtures("made_here")
+
 
 def record(example: str, directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
     program = (sys.executable, f"examples/{example}")

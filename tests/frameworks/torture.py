@@ -16,6 +16,7 @@ import multiprocessing
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +28,7 @@ import turnlog
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 
 KABOOM = ValueError("kaboom")
+CALLS = 10_000
 
 
 class Subject(Protocol):
@@ -42,9 +44,9 @@ class Subject(Protocol):
 
 
 class Framework(Protocol):
-    """A module of `subjects`. `caller` makes calls without a server, as cheap as they get; CALLS says how many."""
+    """A module of `subjects`. `caller` calls models and tools without a server, as cheap as it gets, at least EACH times."""
 
-    CALLS: int
+    EACH: int
     Subject: type[Subject]
 
     def with_callback(self, url: str, callback: Callable[..., None]) -> Subject: ...
@@ -120,9 +122,10 @@ def executors(framework: Framework, url: str) -> None:
         """Work elsewhere."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(2) as pool:
-            found = await asyncio.gather(
-                asyncio.to_thread(inner, who), asyncio.to_thread(inner, who), loop.run_in_executor(pool, echo, who)
-            )
+            thread = threading.Thread(target=inner, args=(who,))
+            thread.start()
+            found = await asyncio.gather(asyncio.to_thread(inner, who), loop.run_in_executor(pool, inner, who))
+            await asyncio.to_thread(thread.join)
         return str(found[0])
 
     agent = framework.Subject(url, echo, hand_over)
@@ -137,6 +140,25 @@ def executors(framework: Framework, url: str) -> None:
         await asyncio.gather(*map(converse, sessions("executors", 4)))
 
     asyncio.run(all_at_once())
+
+
+def carried(framework: Framework, url: str) -> None:
+    """Agents that know no session: it is named around whatever hands them to a thread, in pools that all sessions share."""
+    agent = framework.Subject(url, echo)
+
+    def converse(session: str, pool: ThreadPoolExecutor) -> None:
+        with turnlog.session(session):
+            thread = threading.Thread(target=agent.run, args=("", f"{session}/1 echo"))
+            thread.start()
+            thread.join()
+            pool.submit(agent.run, "", f"{session}/2 echo").result()
+            asyncio.run(in_executor(f"{session}/3 echo", pool))
+
+    async def in_executor(text: str, pool: ThreadPoolExecutor) -> None:
+        await asyncio.get_running_loop().run_in_executor(pool, agent.run, "", text)
+
+    with ThreadPoolExecutor(2) as pool:
+        at_once(lambda session: converse(session, pool), sessions("carried", 4))
 
 
 def nested(framework: Framework, url: str) -> None:
@@ -254,17 +276,22 @@ def memory(framework: Framework, url: str) -> None:
     def calls(count: int) -> tuple[int, int]:
         for _ in range(count):
             call()
-        found = [objects() for _ in range(20)]
-        return min(all_of_them for all_of_them, _ in found), min(theirs for _, theirs in found)
+        fewest, theirs = objects()
+        # The loader's thread holds the rows that it is loading: only when it has been idle for a while do they count.
+        since = 0
+        while since < 5:
+            found, of_them = objects()
+            since = 0 if found < fewest or of_them < theirs else since + 1
+            fewest, theirs = min(fewest, found), min(theirs, of_them)
+        return fewest, theirs
 
     def objects() -> tuple[int, int]:
-        """At one moment: the loader's thread holds the rows that it is loading, so the fewest of several moments count."""
         time.sleep(0.2)
         gc.collect()
-        found = gc.get_objects()
-        return len(found), sum(not _may_be_remembered(type(each)) for each in found)
+        found = Counter(map(type, gc.get_objects()))
+        return found.total(), sum(number for kind, number in found.items() if not _may_be_remembered(kind))
 
-    half, few = framework.CALLS // 2, framework.CALLS // 20
+    half, few = CALLS // 2 // framework.EACH, CALLS // 20 // framework.EACH
     calls(half - few)
     print(json.dumps([calls(few), calls(half), half]))
 

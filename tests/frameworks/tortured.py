@@ -14,11 +14,11 @@ from turnlog.settings import Settings
 
 PROGRAM = Path(__file__).parent / "torture.py"
 # How many inputs each program gives, by how its sessions' names begin.
-ASKED = {"threads": 24, "task_group": 24, "executors": 12, "abandoned": 21, "fork": 4, "spawn": 4}
+ASKED = {"threads": 24, "task_group": 24, "executors": 12, "carried": 12, "abandoned": 21, "fork": 4, "spawn": 4}
 
 
 def play_all(subject: str, directory: Path) -> None:
-    play(subject, "threads", "task_group", "executors", "nested", "abandoned", "callbacks", directory=directory)
+    play(subject, "threads", "task_group", "executors", "carried", "nested", "abandoned", "callbacks", directory=directory)
     play(subject, "forked", "spawned", directory=directory)
 
 

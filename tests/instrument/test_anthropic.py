@@ -13,12 +13,14 @@ from anthropic import _base_client
 from opentelemetry import context as otel
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 
 from instrument.recorder import Recorder, Seen, identities
 from turnlog import semconv
 from turnlog.demo.scripted_model import Reply, ToolCall
-from turnlog.instrument import AnthropicInstrumentor, instrument, uninstrument
+from turnlog.instrument import AnthropicInstrumentor, instrument, stainless, status, uninstrument, uninstrument_all
 from turnlog.instrument.anthropic_messages import message
 
 FRAMEWORKS = ("anthropic",)
@@ -202,8 +204,88 @@ def test_with_streaming_response_ends_with_its_block(instrumented: Recorder, mod
     with create(**{**GIVEN, "model": "streamed"}, stream=True) as response:
         list(response.parse())
     assert models(instrumented) == ["parsed", "read", "streamed"]
-    parsed, _, streamed = instrumented.spans
-    assert (answer(parsed)["parts"], answer(streamed)["parts"]) == ([REASONING, TEXT, CALL],) * 2
+    assert [answer(span)["parts"] for span in instrumented.spans] == [[REASONING, TEXT, CALL]] * 3
+
+
+@pytest.mark.parametrize("form", ["read", "json", "text"])
+async def test_an_answer_that_is_read_and_never_parsed_is_known(
+    instrumented: Recorder, model: Any, client: anthropic.Anthropic, async_client: anthropic.AsyncAnthropic, form: str
+) -> None:
+    model.script[:] = [CALLING, CALLING]
+    with client.messages.with_streaming_response.create(**GIVEN) as response:
+        given = getattr(response, form)()
+    async with async_client.messages.with_streaming_response.create(**GIVEN) as later:
+        assert type(await getattr(later, form)()) is type(given)
+    assert [answer(span)["parts"] for span in chats(instrumented)] == [[REASONING, TEXT, CALL]] * 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("form", ["iter_bytes", "iter_text", "iter_lines"])
+async def test_an_answer_that_is_taken_in_pieces_is_known(
+    instrumented: Recorder,
+    model: Any,
+    client: anthropic.Anthropic,
+    async_client: anthropic.AsyncAnthropic,
+    form: str,
+    stream: bool,
+) -> None:
+    model.script[:] = [CALLING, CALLING]
+    with client.messages.with_streaming_response.create(**GIVEN, stream=stream) as response:
+        pieces = list(getattr(response, form)())
+    async with async_client.messages.with_streaming_response.create(**GIVEN, stream=stream) as later:
+        assert {type(piece) async for piece in getattr(later, form)()} == {type(piece) for piece in pieces}
+    assert [answer(span)["parts"] for span in chats(instrumented)] == [[REASONING, TEXT, CALL]] * 2
+
+
+async def test_of_an_answer_that_is_left_half_way_the_events_are_known(
+    instrumented: Recorder, model: Any, client: anthropic.Anthropic, async_client: anthropic.AsyncAnthropic
+) -> None:
+    model.script[:] = [Reply("one two three")] * 3
+    with client.messages.with_streaming_response.create(**GIVEN, stream=True) as response:
+        for line in response.iter_lines():
+            if "two " in line:
+                break
+    async with async_client.messages.with_streaming_response.create(**GIVEN, stream=True) as later:
+        async for line in later.iter_lines():
+            if "two " in line:
+                break
+    with client.messages.with_streaming_response.create(**GIVEN) as response:
+        assert len(next(response.iter_bytes(16))) == 16
+    *halves, unknown = chats(instrumented)
+    assert [answer(span) for span in halves] == [{"role": "assistant", "parts": [{"type": "text", "content": "one two "}]}] * 2
+    assert semconv.GEN_AI_OUTPUT_MESSAGES not in unknown.content
+    assert not any(span.failed for span in chats(instrumented))
+
+
+def test_whoever_takes_pieces_gets_those_of_the_sdk_and_its_errors(
+    instrumented: Recorder, model: Any, client: anthropic.Anthropic
+) -> None:
+    def take(stream: bool) -> list[Any]:
+        taken: list[Any] = []
+        with client.messages.with_streaming_response.create(**GIVEN, stream=stream) as response:
+            for _ in range(2):
+                try:
+                    taken += [len(piece) for piece in response.iter_bytes(50)]
+                except Exception as error:
+                    taken.append(repr(error))
+        return taken
+
+    model.script[:] = [CALLING, Reply("one two three four five", drop=True)] * 2
+    seen = [take(stream) for stream in (False, True)]
+    dropped = chats(instrumented)[1]
+    assert (answer(dropped)["parts"], dropped.failed) == ([{"type": "text", "content": "one "}], True)
+    uninstrument_all()
+    assert seen == [take(stream) for stream in (False, True)]
+
+
+def test_a_body_that_is_larger_than_answers_are_is_not_kept(
+    instrumented: Recorder, model: Any, client: anthropic.Anthropic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stainless, "_MOST_BYTES", 100)
+    model.script[:] = [CALLING]
+    with client.messages.with_streaming_response.create(**GIVEN) as response:
+        assert len(response.read()) > 100
+    assert [semconv.GEN_AI_OUTPUT_MESSAGES in span.content for span in chats(instrumented)] == [False]
 
 
 def test_breaking_out_of_a_stream_ends_the_span_and_keeps_what_was_read(
@@ -501,6 +583,17 @@ def test_the_sdks_own_spans_keep_what_the_sdk_says(model: Any, provider: TracerP
         kept = {key: after.attributes.get(key) for key in before.attributes.keys() - own}
         assert kept == {key: before.attributes[key] for key in before.attributes.keys() - own}
     client.close()
+
+
+def test_doctor_counts_a_call_whoever_made_its_span(
+    instrumented: Recorder, provider: TracerProvider, client: anthropic.Anthropic, model: Any
+) -> None:
+    exporter = InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    model.script.append("Three.")
+    client.messages.create(**GIVEN)
+    (scope,) = [span.instrumentation_scope.name for span in exporter.get_finished_spans() if span.instrumentation_scope]
+    assert [found.framework for found in status() if scope in found.scopes] == ["anthropic"]
 
 
 def test_uninstrumenting_restores_the_sdk(provider: TracerProvider) -> None:

@@ -28,7 +28,7 @@ from turnlog.content import ContentPolicy
 from turnlog.identity import Sessions
 from turnlog.instrument import core
 from turnlog.instrument.adopted import Adopted, adopted
-from turnlog.instrument.calls import Account, Call, Facts, Hook, Start
+from turnlog.instrument.calls import Account, Call, Facts, Hook, Start, finish_operation
 from turnlog.instrument.core import Extension, Framework, Instrumentation
 from turnlog.instrument.late import end_late
 from turnlog.operation import awaited, claim_started
@@ -246,6 +246,19 @@ print([each.framework for each in status() if each.hooked])
     assert ran.stderr == ""
 
 
+def test_zero_code_instrumentors_of_a_disabled_turnlog_patch_nothing(tmp_path: Path) -> None:
+    code = """
+import threading, openai
+from turnlog.instrument import OpenAIInstrumentor, status
+before = threading.Thread.start, openai.OpenAI.request
+OpenAIInstrumentor().instrument(skip_dep_check=True)
+print((threading.Thread.start, openai.OpenAI.request) == before, [each.framework for each in status() if each.hooked])
+"""
+    env = {**os.environ, "TURNLOG_DIR": str(tmp_path), "TURNLOG_DISABLED": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert (ran.stdout, ran.stderr) == ("True []\n", "")
+
+
 def test_a_version_out_of_range_is_skipped_with_one_line(
     toy: Callable[[], ModuleType], apply: Apply, recorder: Recorder, complaints: list[str]
 ) -> None:
@@ -435,7 +448,7 @@ def test_a_collection_inside_a_span_processor_does_not_end_spans_there(
         lock = threading.Lock()
 
         def on_end(self, span: ReadableSpan) -> None:
-            assert self.lock.acquire(timeout=1)
+            assert self.lock.acquire(timeout=10)
             gc.collect()
             self.lock.release()
 
@@ -585,6 +598,26 @@ def test_a_peers_span_ends_when_both_it_and_our_hook_are_done(provider: TracerPr
     span.end()
     (seen,) = recorder.spans
     assert (seen[semconv.GEN_AI_REQUEST_MODEL], seen[semconv.GEN_AI_RESPONSE_ID]) == ("m", "r")
+
+
+@pytest.mark.usefixtures("processor")
+def test_a_failure_counts_when_our_hook_has_seen_it_although_the_agent_ends_before_the_peers_span(
+    provider: TracerProvider, recorder: Recorder
+) -> None:
+    account = Account("test")
+    account.use(provider)
+    agent = account.start(Start("agent", {semconv.GEN_AI_OPERATION_NAME: "invoke_agent"}))
+    with agent.current():
+        span = provider.get_tracer("peer").start_span("theirs")
+    tool = Adopted.take(span, {semconv.GEN_AI_OPERATION_NAME: "execute_tool"}, {}, waits=True)
+    assert tool is not None
+    for operation in (tool, agent):
+        finish_operation(operation, asyncio.CancelledError())
+    span.end()
+    assert [(seen.name, seen.attributes.get(semconv.COMMIT_OUTCOME)) for seen in recorder.spans] == [
+        ("agent", None),
+        ("theirs", "cancelled"),
+    ]
 
 
 @pytest.mark.usefixtures("processor")

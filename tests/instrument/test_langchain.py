@@ -26,9 +26,12 @@ from langgraph.types import Command, interrupt
 from opentelemetry import trace
 from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace import TracerProvider
+from pydantic import BaseModel
 
 from instrument.recorder import Recorder, identities, text
-from turnlog import semconv
+from instrument.state import stands
+from recording import Recording
+from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import LangChainInstrumentor, instrument, runs, uninstrument
 from turnlog.instrument.calls import Account, Start
@@ -206,7 +209,7 @@ def test_handled_tool_errors_keep_the_turn_going(instrumented: Recorder, model: 
 def test_parallel_tools_are_siblings_that_overlap(
     instrumented: Recorder, model: Any, chat: ChatOpenAI, provider: TracerProvider
 ) -> None:
-    together = threading.Barrier(3, timeout=5)
+    together = threading.Barrier(3, timeout=60)
 
     @tool
     def meet(name: str) -> str:
@@ -522,3 +525,30 @@ def test_runs_that_are_never_told_to_end_do_not_pile_up(
 
 def test_the_entry_point_names_the_tested_range() -> None:
     assert LangChainInstrumentor().instrumentation_dependencies() == ["langchain-core >= 1.4, < 2"]
+
+
+class Sum(BaseModel):
+    """A sum."""
+
+    total: int
+
+
+@pytest.mark.parametrize("include_raw", [False, True])
+async def test_a_call_that_gives_the_answer_its_form_is_the_answer_and_leaves_no_call_open(
+    recorded: Recording, model: Any, chat: ChatOpenAI, include_raw: bool
+) -> None:
+    model.script[:] = [Reply(tool_calls=[ToolCall("Sum", {"total": 3}, f"c{number}")]) for number in range(3)]
+    answering = chat.with_structured_output(Sum, method="function_calling", include_raw=include_raw)
+    given: list[Any] = [answering.invoke("1 + 2?"), await answering.ainvoke("1 + 2?")]
+    assert [each["parsed"] if include_raw else each for each in given] == [Sum(total=3)] * 2
+    list(answering.stream("1 + 2?"))
+    with queries.reading(recorded.settings) as db:
+        decided = [(row.choice, row.output_summary) for row in queries.log(db, queries.find_session(db, ""))]
+    assert decided == [("answer", '{"total":3}')] * 3
+    assert stands(recorded.settings) == ("idle", [])
+
+
+def test_tools_beside_a_structured_answer_are_still_to_be_run(recorded: Recording, model: Any, chat: ChatOpenAI) -> None:
+    model.script[:] = [Reply(tool_calls=[ADD])]
+    chat.with_structured_output(Sum, method="json_schema", tools=[add], strict=True, include_raw=True).invoke("1 + 2?")
+    assert stands(recorded.settings) == ("idle", [("queued", 1, "add")])

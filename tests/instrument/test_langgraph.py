@@ -15,6 +15,7 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     SummarizationMiddleware,
 )
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, tool
 from langchain_openai import ChatOpenAI
@@ -24,6 +25,7 @@ from langgraph.graph import START, MessagesState, StateGraph, add_messages
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Overwrite, interrupt
+from pydantic import BaseModel
 
 from recording import Recording, journal_rows
 from turnlog import queries
@@ -220,6 +222,34 @@ async def test_a_run_from_an_earlier_checkpoint_is_a_fork_of_its_turn(form: str,
         (4, "step 5: messages, n"),
     ]
     assert said(settings) == []
+
+
+class Releasing(TypedDict, total=False):
+    plan: str
+    log: Annotated[list[str], operator.add]
+    released: str
+
+
+def releaser() -> Any:
+    graph = StateGraph(Releasing)
+    graph.add_node("plan", lambda state: {"plan": f"after {len(state['log'])}"})
+    graph.add_node("release", lambda state: {"released": state["plan"]})
+    graph.add_edge(START, "plan")
+    graph.add_edge("plan", "release")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_an_abandoned_path_wrote_is_no_part_of_the_state(edited: bool, settings: Settings) -> None:
+    graph = releaser()
+    graph.invoke({"log": ["asked"]}, CONFIG)
+    assert kept(settings)["released"] == ("after 1", "durable", 1)
+    earlier = next(state.config for state in graph.get_state_history(CONFIG) if state.next == ("plan",))
+    if edited:
+        graph.update_state(earlier, {"log": ["warned"]}, "__start__")
+    graph.invoke(None, CONFIG if edited else earlier, interrupt_before=["release"])
+    expected = {"plan": "after 2", "log": '["asked","warned"]'} if edited else {"plan": "after 1", "log": '["asked"]'}
+    assert {name: value for name, (value, *_) in kept(settings).items()} == expected
 
 
 @pytest.mark.parametrize("form", ["sync", "async"])
@@ -454,3 +484,19 @@ def test_a_tool_that_answers_by_a_command_has_its_message_as_result(settings: Se
             ("plan", "ok", "planned")
         ]
     assert kept(settings)["plan"] == ('["look"]', "durable", 1)
+
+
+def test_an_output_that_is_a_tool_call_leaves_no_call_open(settings: Settings) -> None:
+    class Sum(BaseModel):
+        total: int
+
+    script = [Reply(tool_calls=[ToolCall("Sum", {"total": total}, f"c{total}")]) for total in (3, 4)]
+    with ScriptedModel(script) as model:
+        chat = ChatOpenAI(model="m", base_url=model.base_url, api_key="none", max_retries=0)
+        agent = create_agent(chat, [], response_format=ToolStrategy(Sum), checkpointer=InMemorySaver())
+        for turn, total in ((1, 3), (2, 4)):
+            assert agent.invoke(ASK, CONFIG)["structured_response"] == Sum(total=total)
+            assert stands(settings) == ("idle", [])
+            with queries.reading(settings) as db:
+                found = [(row.turn, row.tool_call_id, row.outcome) for row in queries.log(db, "s", kind="tool")]
+            assert found == [(2, "c4", "ok"), (1, "c3", "ok")][2 - turn :]

@@ -18,7 +18,7 @@ from instrument.recorder import Recorder, Seen, identities
 from recording import Recording
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
-from turnlog.instrument import OpenAIInstrumentor, instrument, uninstrument
+from turnlog.instrument import OpenAIInstrumentor, instrument, stainless, uninstrument, uninstrument_all
 from turnlog.operation import error_type
 
 FRAMEWORKS = ("openai",)
@@ -32,13 +32,13 @@ CALL = {"type": "tool_call", "id": "c1", "name": "add", "arguments": {"a": 1, "b
 
 @pytest.fixture
 def client(model: ScriptedModel) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=model.base_url, api_key="none", max_retries=0, timeout=5) as client:
+    with openai.OpenAI(base_url=model.base_url, api_key="none", max_retries=0, timeout=60) as client:
         yield client
 
 
 @pytest.fixture
 async def async_client(model: ScriptedModel) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=model.base_url, api_key="none", max_retries=0, timeout=5) as client:
+    async with openai.AsyncOpenAI(base_url=model.base_url, api_key="none", max_retries=0, timeout=60) as client:
         yield client
 
 
@@ -194,8 +194,83 @@ def test_with_streaming_response_ends_with_its_block(instrumented: Recorder, mod
     with create(model="streamed", messages=ASK, stream=True) as response:
         list(response.parse())
     assert instrumented.names == ["chat parsed", "chat read", "chat streamed"]
-    parsed, _, streamed = instrumented.spans
-    assert (answer(parsed)["parts"], answer(streamed)["parts"]) == ([REASONING, TEXT, CALL],) * 2
+    assert [answer(span)["parts"] for span in instrumented.spans] == [[REASONING, TEXT, CALL]] * 3
+
+
+@pytest.mark.parametrize("form", ["read", "json", "text"])
+async def test_an_answer_that_is_read_and_never_parsed_is_known(
+    instrumented: Recorder, model: Any, client: openai.OpenAI, async_client: openai.AsyncOpenAI, form: str
+) -> None:
+    model.script[:] = [CALLING, CALLING]
+    with client.chat.completions.with_streaming_response.create(model="m", messages=ASK) as response:
+        given = getattr(response, form)()
+    async with async_client.chat.completions.with_streaming_response.create(model="m", messages=ASK) as later:
+        assert type(await getattr(later, form)()) is type(given)
+    assert [answer(span)["parts"] for span in instrumented.spans] == [[REASONING, TEXT, CALL]] * 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("form", ["iter_bytes", "iter_text", "iter_lines"])
+async def test_an_answer_that_is_taken_in_pieces_is_known(
+    instrumented: Recorder, model: Any, client: openai.OpenAI, async_client: openai.AsyncOpenAI, form: str, stream: bool
+) -> None:
+    model.script[:] = [CALLING, CALLING]
+    with client.chat.completions.with_streaming_response.create(model="m", messages=ASK, stream=stream) as response:
+        pieces = list(getattr(response, form)())
+    async with async_client.chat.completions.with_streaming_response.create(model="m", messages=ASK, stream=stream) as later:
+        assert {type(piece) async for piece in getattr(later, form)()} == {type(piece) for piece in pieces}
+    assert [answer(span)["parts"] for span in instrumented.spans] == [[REASONING, TEXT, CALL]] * 2
+
+
+async def test_of_an_answer_that_is_left_half_way_the_events_are_known(
+    instrumented: Recorder, model: Any, client: openai.OpenAI, async_client: openai.AsyncOpenAI
+) -> None:
+    model.script[:] = [Reply("one two three")] * 3
+    with client.chat.completions.with_streaming_response.create(model="m", messages=ASK, stream=True) as response:
+        for line in response.iter_lines():
+            if "two " in line:
+                break
+    async with async_client.chat.completions.with_streaming_response.create(model="m", messages=ASK, stream=True) as later:
+        async for line in later.iter_lines():
+            if "two " in line:
+                break
+    with client.chat.completions.with_streaming_response.create(model="m", messages=ASK) as response:
+        assert len(next(response.iter_bytes(16))) == 16
+    *halves, unknown = instrumented.spans
+    assert [answer(span) for span in halves] == [{"role": "assistant", "parts": [{"type": "text", "content": "one two "}]}] * 2
+    assert semconv.GEN_AI_OUTPUT_MESSAGES not in unknown.content
+    assert not any(span.failed for span in instrumented.spans)
+
+
+def test_whoever_takes_pieces_gets_those_of_the_sdk_and_its_errors(
+    instrumented: Recorder, model: Any, client: openai.OpenAI
+) -> None:
+    def take(stream: bool) -> list[Any]:
+        taken: list[Any] = []
+        with client.chat.completions.with_streaming_response.create(model="m", messages=ASK, stream=stream) as response:
+            for _ in range(2):
+                try:
+                    taken += [len(piece) for piece in response.iter_bytes(50)]
+                except Exception as error:
+                    taken.append(repr(error))
+        return taken
+
+    model.script[:] = [CALLING, Reply("one two three four five", drop=True)] * 2
+    seen = [take(stream) for stream in (False, True)]
+    dropped = instrumented.spans[1]
+    assert (answer(dropped)["parts"], dropped.failed) == ([{"type": "text", "content": "one two "}], True)
+    uninstrument_all()
+    assert seen == [take(stream) for stream in (False, True)]
+
+
+def test_a_body_that_is_larger_than_answers_are_is_not_kept(
+    instrumented: Recorder, model: Any, client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stainless, "_MOST_BYTES", 100)
+    model.script[:] = [CALLING]
+    with client.chat.completions.with_streaming_response.create(model="m", messages=ASK) as response:
+        assert len(response.read()) > 100
+    assert [semconv.GEN_AI_OUTPUT_MESSAGES in span.content for span in instrumented.spans] == [False]
 
 
 def test_structured_output_that_cannot_be_parsed_raises_as_before(

@@ -22,6 +22,7 @@ from agents import (
     GuardrailFunctionOutput,
     InputGuardrailTripwireTriggered,
     Model,
+    ModelBehaviorError,
     ModelResponse,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
@@ -30,9 +31,11 @@ from agents import (
     Runner,
     RunState,
     SQLiteSession,
+    ToolExecutionConfig,
     ToolGuardrailFunctionOutput,
     ToolTimeoutError,
     Usage,
+    UserError,
     function_tool,
     input_guardrail,
     output_guardrail,
@@ -50,6 +53,7 @@ from recording import Recording
 from turnlog import queries, semconv
 from turnlog.demo.scripted_model import Reply, ScriptedModel, ToolCall
 from turnlog.instrument import instrument, uninstrument_all
+from turnlog.instrument.openai_agents_messages import asked_starts
 from turnlog.settings import Settings
 
 FRAMEWORKS = ("openai", "openai_agents")
@@ -403,6 +407,55 @@ async def test_a_call_that_a_tools_guardrail_refuses_was_not_run(make: Make, kep
     await Runner.run(make(asks(ToolCall("root", {"x": -1}, "c1")), "No.", tools=[root]), "Go.", session=SQLiteSession("s"))
     assert log(kept)[1] == (1, "tool", "root", "error", "guardrail_rejected")
     assert len(log(kept)) == 3
+
+
+@pytest.mark.parametrize("how", ["async", "streamed"])
+async def test_calls_of_an_answer_that_asks_for_an_unknown_tool_have_failed_and_are_no_open_work(
+    how: str, make: Make, kept: Settings
+) -> None:
+    calls = ToolCall("add", {"a": 1, "b": 2}, "c1"), ToolCall("multiply", {}, "c2")
+    agent, session = make(asks(*calls), tools=[add]), SQLiteSession("s")
+    with pytest.raises(ModelBehaviorError):
+        if how == "async":
+            await Runner.run(agent, "Go.", session=session)
+        else:
+            async for _ in Runner.run_streamed(agent, "Go.", session=session).stream_events():
+                pass
+    error = "agents.exceptions.ModelBehaviorError"
+    assert log(kept) == [
+        (1, "decision", "", "ok", ""),
+        (1, "tool", "add", "error", error),
+        (1, "tool", "multiply", "error", error),
+    ]
+    assert waiting(kept) == ("idle", [])
+
+
+def test_a_call_that_a_server_has_run_is_not_left_to_run() -> None:
+    answer = [
+        {"type": "shell_call", "call_id": "s1", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "s1", "output": []},
+        {"type": "function_call", "call_id": "c1", "name": "add", "arguments": "{}"},
+    ]
+    assert [start.attributes[semconv.GEN_AI_TOOL_CALL_ID] for start in asked_starts(answer)] == ["c1"]
+
+
+async def test_what_a_failing_tool_keeps_from_running_has_failed_and_what_ran_is_told_once(make: Make, kept: Settings) -> None:
+    @function_tool(failure_error_function=None)
+    def explode() -> str:
+        raise LookupError("kaput")
+
+    calls = ToolCall("add", {"a": 1, "b": 2}, "c1"), ToolCall("explode", {}, "c2"), ToolCall("remove", {"path": "a"}, "c3")
+    one_by_one = RunConfig(tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
+    with pytest.raises(UserError):
+        agent = make(asks(*calls), tools=[add, explode, remove])
+        await Runner.run(agent, "Go.", session=SQLiteSession("s"), run_config=one_by_one)
+    assert log(kept) == [
+        (1, "decision", "", "ok", ""),
+        (1, "tool", "add", "ok", ""),
+        (1, "tool", "explode", "error", "LookupError"),
+        (1, "tool", "remove", "error", "agents.exceptions.UserError"),
+    ]
+    assert waiting(kept) == ("idle", [])
 
 
 @pytest.mark.parametrize("how", ["async", "streamed"])

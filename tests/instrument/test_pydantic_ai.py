@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, ToolDenied, _agent_graph
 from pydantic_ai.capabilities import AbstractCapability, Instrumentation, ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError, SkipToolExecution
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
@@ -270,6 +271,34 @@ async def test_deferred_calls_are_pending_until_their_results_are_given(
     assert sorted(row[1:] for row in log(settings, "s") if row[1] == "tool") == [
         ("tool", "remove", "error"),
         ("tool", "remove", "ok"),
+    ]
+
+
+async def test_what_somebody_did_with_deferred_calls_is_told_by_a_process_that_did_not_defer_them(
+    scope: str, model: Any, make: Any, settings: Settings
+) -> None:
+    agent = make(output_type=[str, DeferredToolRequests])
+
+    @agent.tool_plain(requires_approval=True)
+    def remove(path: str) -> str:
+        return f"removed {path}"
+
+    asked = [ToolCallPart("remove", {"path": path}, f"c{path}") for path in ("a", "b")]
+    asked += [ToolCallPart("review", {"n": n}, f"r{n}") for n in (1, 2)]
+    history = [ModelRequest([UserPromptPart("Remove.")]), ModelResponse(asked)]
+    results = DeferredToolResults(
+        calls={"r1": "fine", "r2": ModelRetry("which one?")}, approvals={"ca": True, "cb": ToolDenied("not that one")}
+    )
+    model.script[:] = ["Done."]
+    await agent.run(message_history=history, deferred_tool_results=results, conversation_id="s")
+    with queries.reading(settings) as db:
+        tools = queries.log(db, "s", kind="tool")
+    found = [(row.tool_call_id, row.outcome, row.error_message or row.output_summary) for row in tools]
+    assert sorted(found) == [
+        ("ca", "ok", "removed a"),
+        ("cb", "error", "not that one"),
+        ("r1", "ok", "fine"),
+        ("r2", "error", "which one?"),
     ]
 
 

@@ -42,11 +42,11 @@ def numbers(settings: Settings) -> list[int]:
     return [row["n"] for row in journal_rows(settings) if row["record"] == "end"]
 
 
-def test_a_journal_begins_with_who_writes_it(settings: Settings) -> None:
-    writer = JournalWriter(settings, {"service.name": "app", "cmd": "run --password=hunter2 now"})
-    assert not settings.directory.exists()
+def test_a_journal_begins_with_who_writes_it(unmade: Settings) -> None:
+    writer = JournalWriter(unmade, {"service.name": "app", "cmd": "run --password=hunter2 now"})
+    assert not unmade.directory.exists()
     assert writer.append(row(1))
-    first, second = journal_rows(settings)
+    first, second = journal_rows(unmade)
     assert (first["record"], first["pid"], first["started"], first["attributes"]) == (
         "process",
         os.getpid(),
@@ -237,16 +237,16 @@ def test_a_frame_larger_than_a_chunk_is_read_whole(settings: Settings) -> None:
     writer.close()
 
 
-def test_losses_are_written_down_as_soon_as_writing_works(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    settings.directory.write_text("in the way")
-    writer = JournalWriter(settings)
+def test_losses_are_written_down_as_soon_as_writing_works(unmade: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    unmade.directory.write_text("in the way")
+    writer = JournalWriter(unmade)
     assert [writer.append(row(n), 1) for n in range(3)] == [False] * 3
     assert (writer.lost, len(caplog.records)) == (3, 1)
-    settings.directory.unlink()
+    unmade.directory.unlink()
     assert not writer.append(row(3))
     writer._retry_at = 0.0
     assert writer.append(row(4))
-    rows = journal_rows(settings)
+    rows = journal_rows(unmade)
     assert [(row["record"], row.get("lost"), row.get("n")) for row in rows[1:]] == [("loss", 4, None), ("end", None, 4)]
     writer.close()
 

@@ -12,9 +12,9 @@ from turnlog.settings import Settings
 
 
 @pytest.fixture
-def told(empty_store: Settings) -> Iterator[Recording]:
+def told(settings: Settings) -> Iterator[Recording]:
     """Two sessions, of one process that still runs: nothing of them is loaded yet."""
-    recording = Recording(empty_store)
+    recording = Recording(settings)
     record_history(recording)
     yield recording
     recording.close()

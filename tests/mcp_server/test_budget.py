@@ -35,7 +35,7 @@ def long_store(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture
-def hostile(empty_store: Settings, make_recording: Callable[..., Recording]) -> Iterator[Recording]:
+def hostile(settings: Settings, make_recording: Callable[..., Recording]) -> Iterator[Recording]:
     """A session in which everything that can be named or said is an attack."""
     recording = make_recording(capture=Capture.FULL)
     for text in (ORDERS, COSTLY):
@@ -48,6 +48,7 @@ def hostile(empty_store: Settings, make_recording: Callable[..., Recording]) -> 
             decide(recording, text, text, [text], text)
             change(recording, "set", "pending", text, text)
             change(recording, "set", "fact", text, text)
+    load(settings, patience=30)
     yield recording
 
 
@@ -137,7 +138,7 @@ async def test_what_there_is_no_room_for_is_counted_and_named(long_store: Settin
 
 
 async def test_captured_content_comes_in_pages_that_are_the_whole(
-    empty_store: Settings, make_recording: Callable[..., Recording]
+    settings: Settings, make_recording: Callable[..., Recording]
 ) -> None:
     recording = make_recording(capture=Capture.FULL)
     text = "\n".join(f"line {number} says “ünïcödé” and \\back\\slashes" for number in range(400))

@@ -6,9 +6,13 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from mcp_server.asking import plain
 from mcp_server.test_answers import DATA
 from programs import commits, run
+
+pytestmark = pytest.mark.usefixtures("made_here")
 
 
 def test_an_agent_sees_itself_run_in_circles_and_records_what_it_decides(tmp_path: Path) -> None:

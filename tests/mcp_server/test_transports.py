@@ -104,7 +104,7 @@ def test_the_server_listens_on_this_machine_only_and_stops_when_told(settings: S
         assert "a-token" not in said
         assert post(Served(found[1], ""), {"Authorization": "Bearer a-token-of-24-characters"})[0] == 200
         program.send_signal(signal.SIGTERM)
-        assert program.wait(30) in (0, -signal.SIGTERM)
+        assert program.wait(60) in (0, -signal.SIGTERM)
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(settings: Settings) -> None:
@@ -220,7 +220,7 @@ def test_nothing_but_the_protocol_comes_out_of_the_server(told: Recording) -> No
                 answers.append(json.loads(program.stdout.readline()))
         program.stdin.close()
         rest, complaints = program.stdout.read(), program.stderr.read()
-        assert program.wait(30) == 0
+        assert program.wait(60) == 0
     assert [answer["id"] for answer in answers] == [1, 2]
     assert rest == ""
     assert complaints.startswith("turnlog: ") and complaints.count("\n") == 1

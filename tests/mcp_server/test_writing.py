@@ -128,7 +128,7 @@ async def test_two_servers_and_an_agent_write_at_once_and_nothing_is_lost_or_dou
 
             first, second, *reads = await asyncio.gather(report("one", one), report("two", two), read(one), read(two))
         assert agent.stdout.readline() == "done\n"
-        assert agent.wait(30) == 0
+        assert agent.wait(60) == 0
     answered = {line.split()[2] for line in first + second}
     assert all(seen == sorted(seen) for seen in reads)
     with queries.reading(settings) as db:

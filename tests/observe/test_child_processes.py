@@ -156,9 +156,9 @@ def test_two_calls_at_once_get_what_each_declared_and_nothing_that_neither_did(w
 
     @turnlog.tool(name="bash")
     def bash_together(command: str) -> None:
-        both_run.wait(10)
+        both_run.wait(60)
         subprocess.run(["bash", "-c", command], check=True)
-        both_run.wait(10)
+        both_run.wait(60)
 
     commands = ["touch a; for f in x; do touch $f; done", "touch b; for f in y; do touch $f; done"]
     threads = [threading.Thread(target=bash_together, args=(command,)) for command in commands]

@@ -43,11 +43,11 @@ def test_calls_in_threads_get_their_own_files(observed: Recording) -> None:
 
     @turnlog.tool
     def work(name: str) -> None:
-        all_run.wait(10)
+        all_run.wait(60)
         Path(name).write_text("x")
-        all_run.wait(10)
+        all_run.wait(60)
         Path(f"{name}.log").write_text("y")
-        all_run.wait(10)
+        all_run.wait(60)
 
     with ThreadPoolExecutor(len(NAMES)) as pool:
         list(pool.map(work, NAMES))
@@ -114,10 +114,10 @@ def test_with_two_calls_a_thread_without_a_context_belongs_to_neither(observed: 
 
     @turnlog.tool
     def work(name: str) -> None:
-        both_run.wait(10)
+        both_run.wait(60)
         in_thread(lambda: Path(f"{name}-thread").write_text("x"))
         Path(name).write_text("x")
-        both_run.wait(10)
+        both_run.wait(60)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(work, ["a", "b"]))
@@ -143,12 +143,12 @@ def test_two_calls_that_write_one_file_in_turn_both_have_written_it(observed: Re
 
     @turnlog.tool
     def write_file(path: str, content: str) -> None:
-        both_run.wait(10)
+        both_run.wait(60)
         if content == "second":
-            first_wrote.wait(10)
+            first_wrote.wait(60)
         Path(path).write_text(content)
         (first_wrote if content == "first" else second_wrote).set()
-        second_wrote.wait(10)
+        second_wrote.wait(60)
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda content: write_file("a", content), ["first", "second"]))
@@ -160,12 +160,12 @@ def test_a_call_that_declared_a_file_is_not_blamed_for_another_that_wrote_it(obs
 
     @turnlog.tool
     def write_file(path: str, content: str) -> None:
-        both_run.wait(10)
-        wrote.wait(10)
+        both_run.wait(60)
+        wrote.wait(60)
 
     @turnlog.tool
     def work() -> None:
-        both_run.wait(10)
+        both_run.wait(60)
         Path("a").write_text("x")
         wrote.set()
 
@@ -229,14 +229,14 @@ def test_a_call_that_ran_out_of_time_is_not_blamed_for_what_it_does_later(observ
     @turnlog.tool(timeout=0.05)
     def slow() -> None:
         Path("in-time").write_text("x")
-        late.wait(10)
+        late.wait(60)
         Path("late").write_text("x")
         done.set()
 
     @turnlog.tool
     def other() -> None:
         late.set()
-        done.wait(10)
+        done.wait(60)
 
     assert slow().error.kind == "timeout"
     other()
@@ -265,6 +265,22 @@ def hooked(make_observed: MakeObserved) -> Iterator[Recording]:
     instrument("langchain", "langgraph", tracer_provider=observed.provider)
     yield observed
     uninstrument_all()
+
+
+def test_calls_at_once_get_the_files_that_their_threads_write(hooked: Recording) -> None:
+    all_run = threading.Barrier(len(NAMES))
+
+    @turnlog.tool
+    def work(name: str) -> None:
+        all_run.wait(60)
+        in_thread(lambda: Path(name).write_text("x"))
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(Path(f"{name}.log").write_text, "y").result()
+        all_run.wait(60)
+
+    with ThreadPoolExecutor(len(NAMES)) as pool:
+        list(pool.map(work, NAMES))
+    assert sorted(calls(hooked)) == each_its_own(NAMES)
 
 
 def test_a_tool_of_langchain_gets_its_files(hooked: Recording) -> None:

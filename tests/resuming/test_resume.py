@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from programs import commits, environment, run, run_code
 from turnlog import queries
 from turnlog.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("made_here")
 
 # A chat of one question and its answer; then what a test wants to do.
 _CHAT = """
@@ -228,6 +232,31 @@ with turnlog.resume("s"):
         pass
     said.append(holding.held("s") is not None)
 said.append(holding.held("s") is not None)
+print(json.dumps(said))
+"""
+    assert python(tmp_path, code) == [True, False]
+
+
+def test_blocks_that_overlap_hold_the_lease_until_the_last_is_left(tmp_path: Path) -> None:
+    python(tmp_path, _FIRST)
+    code = """
+import threading
+from turnlog.journal import holding
+left, said = threading.Event(), []
+
+def longer():
+    with turnlog.resume("s"):
+        entered.set()
+        left.wait()
+        said.append(holding.held("s") is not None)
+    said.append(holding.held("s") is not None)
+
+entered, thread = threading.Event(), threading.Thread(target=longer)
+with turnlog.resume("s"):
+    thread.start()
+    entered.wait()
+left.set()
+thread.join()
 print(json.dumps(said))
 """
     assert python(tmp_path, code) == [True, False]

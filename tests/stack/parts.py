@@ -54,7 +54,7 @@ def free_ports(count: int) -> list[int]:
 def get(url: str, **headers: str) -> str:
     """What is there; nothing while nobody answers."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
             return str(answer.read().decode())
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return ""

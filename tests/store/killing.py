@@ -1,7 +1,8 @@
 """A loader that is killed before its n-th step, for every n, and what is in the store after the next load.
 
-Run as a program: python killing.py <directory with journals> <scratch directory>. Prints one JSON line per step. DuckDB is
-imported once; each loader is a forked child, which keeps a hundred of them within seconds.
+Run as a program: python killing.py <store with journals> <only the journals> <scratch directory>. Prints one JSON line per
+step. DuckDB is imported once; each loader is a forked child, and only those that are killed while they make the store make one:
+that keeps a hundred of them within seconds.
 """
 
 from __future__ import annotations
@@ -125,13 +126,16 @@ def attempt(template: Path, scratch: Path, killed_at: int) -> tuple[int, str, li
     return status, facts, steps
 
 
-def main(template: Path, scratch: Path) -> None:
-    _, expected, labels = attempt(template, scratch, 0)
-    print(json.dumps({"steps": len(labels), "facts": json.loads(expected)}), flush=True)
+def main(store: Path, journals: Path, scratch: Path) -> None:
+    _, expected, steps = attempt(store, scratch, 0)
+    _, _, labels = attempt(journals, scratch, 0)
+    making = len(labels) - len(steps)
+    print(json.dumps({"making": labels[:making], "steps": steps, "facts": json.loads(expected)}), flush=True)
 
     def every_other(first: int) -> None:
         for number in range(first, len(labels) + 1, 2):
-            status, facts, _ = attempt(template, scratch, number)
+            start, nth = (journals, number) if number <= making else (store, number - making)
+            status, facts, _ = attempt(start, scratch, nth)
             line = json.dumps([number, labels[number - 1], status, facts == expected or facts])
             os.write(1, f"{line}\n".encode())
 
@@ -142,4 +146,4 @@ def main(template: Path, scratch: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,8 @@ from turnlog.store import Store
 from turnlog.store.loader import load
 
 
-def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    template = Settings(directory=tmp_path / "template", capture=Capture.FULL)
+def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(settings: Settings, tmp_path: Path) -> None:
+    template = replace(settings, capture=Capture.FULL)
     story = Story(template)
     for n in range(8):
         story.tool(f"tool{n}", f"s{n % 2}", f"t{n % 2}", "write_file", touch("write", f"{n}.py"), input_tokens=n)
@@ -39,10 +41,13 @@ def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_p
     recording.journal.append(b'{"record":"end","start_ns":"soon"}\n')
     recording.tool("t", {"q": 2}, "r")
     recording.close()
+    unmade = replace(settings, directory=tmp_path / "unmade")
+    shutil.copytree(template.journals, unmade.journals)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     program = ROOT / "tests" / "store" / "killing.py"
-    done = run(sys.executable, program, template.directory, scratch, directory=tmp_path / "unused", timeout=600)
+    directories = (template.directory, unmade.directory, scratch)
+    done = run(sys.executable, program, *directories, directory=tmp_path / "unused", timeout=600)
     summary, *steps = [json.loads(line) for line in done.stdout.splitlines()]
     assert summary["facts"] == {
         "spans": [["interrupted", 2, 2], ["ok", 9, 9]],
@@ -59,7 +64,9 @@ def test_a_loader_killed_before_any_of_its_steps_loses_and_doubles_nothing(tmp_p
         "set aside": 2,
     }
     assert [row[1:] for row in summary["facts"]["sessions"] if row[0] in ("s0", "s1")] == [[5, 5, 2, 6], [4, 4, 0, 16]]
-    assert len(steps) == summary["steps"] > 20
+    made, making = summary["steps"], summary["making"]
+    assert sorted(step[:2] for step in steps) == [[n, label] for n, label in enumerate([*making, *made], 1)]
+    assert (len(made) > 20, bool(making)) == (True, True)
     assert [step for step in steps if step[2] != 9 or step[3] is not True] == []
 
 

@@ -170,7 +170,7 @@ def test_what_a_fenced_process_leaves_unfinished_is_no_open_work(settings: Setti
     assert db.execute("select status, in_flight from sessions").fetchall() == [("idle", 0)]
 
 
-def test_the_order_of_three_journals_does_not_matter(settings: Settings, empty_store: Settings) -> None:
+def test_the_order_of_three_journals_does_not_matter(settings: Settings) -> None:
     answers = set()
     for number, order in enumerate(permutations(range(3))):
         session = f"s{number}"

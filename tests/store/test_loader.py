@@ -168,18 +168,18 @@ def test_blobs_are_stored_once_whoever_writes_them(settings: Settings) -> None:
     assert ask(settings, "select text from raw.blobs order by text") == [("new",), ("same",), ('{"q":1}',)]
 
 
-def test_losses_that_a_writer_counted_can_be_asked_for(settings: Settings) -> None:
-    settings.directory.write_text("in the way")
-    writer = JournalWriter(settings)
+def test_losses_that_a_writer_counted_can_be_asked_for(unmade: Settings) -> None:
+    unmade.directory.write_text("in the way")
+    writer = JournalWriter(unmade)
     for _ in range(3):
         writer.append(b"{}\n")
-    settings.directory.unlink()
+    unmade.directory.unlink()
     writer._retry_at = 0.0
     writer.report_loss("failed at deriving a commit")
     expected = [("failed at deriving a commit", 1), ("journal not writable", 3)]
     for _ in range(2):
-        assert ask(settings, "select reason, lost from losses order by reason") == expected
-        load(settings, patience=1)
+        assert ask(unmade, "select reason, lost from losses order by reason") == expected
+        load(unmade, patience=1)
     writer.close()
 
 

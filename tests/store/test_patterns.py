@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from store.attempts import ANSWERS
+from store.story import SECOND, START
 from store.test_retries import Asked
 from turnlog import queries
 from turnlog.errors import NotFound
@@ -18,8 +19,8 @@ FAILS = {"outcome": "error", "error_type": "ValueError", "status_message": "no s
 
 
 @pytest.fixture
-def story(empty_store: Settings) -> Iterator[Asked]:
-    told = Asked(empty_store)
+def story(settings: Settings) -> Iterator[Asked]:
+    told = Asked(settings)
     yield told
     told.writer.close()
 
@@ -76,10 +77,10 @@ def test_another_result_another_input_and_another_turn_make_no_loop(story: Asked
     assert story.ask(LOOPS) == []
 
 
-def test_a_loop_of_the_asked_session_only(story: Asked, empty_store: Settings) -> None:
+def test_a_loop_of_the_asked_session_only(story: Asked, settings: Settings) -> None:
     runs(story, "other", "t1", *["test"] * 3)
-    load(empty_store, patience=1)
-    with queries.reading(empty_store) as db:
+    load(settings, patience=1)
+    with queries.reading(settings) as db:
         assert queries.loops(db, "s") == []
         assert [loop.times for loop in queries.loops(db, "other")] == [3]
 
@@ -93,6 +94,21 @@ def test_outcome_costs(story: Asked) -> None:
         ("error", 1, 1, 30, 6, 36.0, 4500.0, 1),
         ("ok", 2, 1, 60, 12, 36.0, 4500.0, 0),
     ]
+
+
+def test_times_add_up_in_whatever_order(story: Asked) -> None:
+    def reads(session: str, turn: str, n: int) -> None:
+        start = START + n * SECOND
+        story.tool(f"{turn} {n}", session, turn, "read", start_ns=start, end_ns=start + n * 100_000)
+
+    # 0.1 + 0.2 + 0.3 is not 0.6.
+    for n in (1, 2, 3):
+        reads("s", f"t{n}", n)
+    assert story.ask("select mean_ms from outcome_costs") == [(0.2,)]
+    for n in (1, 2, 3):
+        reads("other", "t", n)
+    assert story.ask("select mean_ms from tool_stats") == [(0.2,), (0.2,)]
+    assert story.ask("select tool_ms from turn_bars where session_id = 'other'") == [(0.6,)]
 
 
 def test_decision_reversals(story: Asked) -> None:
@@ -118,15 +134,15 @@ def test_replays(story: Asked) -> None:
     assert story.ask("select session_id, replay_of from replays") == [("s~replay-1", "s")]
 
 
-def test_replays_are_not_counted(story: Asked, empty_store: Settings) -> None:
+def test_replays_are_not_counted(story: Asked, settings: Settings) -> None:
     for session in ("s", "s~replay-1"):
         of = {"replay_of": "s"} if session != "s" else {}
         runs(story, session, f"{session} 1", "read", "test", "test", "test", **FAILS, **of)
         for choice in ("a dict", "a Counter"):
             decided = {"commit_kind": "decision", "decision_about": "how", "choice": choice}
             story.span(f"{session} {choice}", session, f"{session} 1", **decided, **of)
-    load(empty_store, patience=1)
-    with queries.reading(empty_store) as db:
+    load(settings, patience=1)
+    with queries.reading(settings) as db:
         found = queries.patterns(db)
         assert [loop.times for loop in queries.loops(db, "s~replay-1")] == [3]
     assert found.sessions == 1
@@ -172,8 +188,8 @@ def test_two_sessions_part_where_one_was_asked_something_else_or_has_ended(story
     assert parts(story) == [(2, 1, "input", "a2 asks", "b2 asks")]
 
 
-def test_a_session_is_not_compared_with_itself(story: Asked, empty_store: Settings) -> None:
+def test_a_session_is_not_compared_with_itself(story: Asked, settings: Settings) -> None:
     in_session(story, "a")
-    load(empty_store, patience=1)
-    with queries.reading(empty_store) as db, pytest.raises(NotFound, match="give two sessions"):
+    load(settings, patience=1)
+    with queries.reading(settings) as db, pytest.raises(NotFound, match="give two sessions"):
         queries.session_diff(db, "a", "a")

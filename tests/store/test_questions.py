@@ -14,6 +14,8 @@ import duckdb
 import pytest
 
 from store.story import SECOND, START, Story, change, touch
+from turnlog import queries
+from turnlog.errors import TurnlogError
 from turnlog.settings import Settings
 from turnlog.store import Store
 from turnlog.store.loader import load
@@ -104,6 +106,13 @@ def test_sessions(ask: Answers) -> None:
         ("o", "idle", False, "", at(17, 0), at(17), 1, 1, 0, 0, 0, 0, 1),
         ("s", "active", False, "coder", at(1, 0), at(16, 0), 3, 12, 2, 1, 10, 5, 15),
     ]
+
+
+def test_session_standings(ask: Answers) -> None:
+    keys = dict(ask("select session_id, session_key from session_rows"))
+    some = [keys["o"], keys["nobody"]]
+    assert ask(f"from session_standings({some})") == ask("from sessions where session_id = 'o'")
+    assert ask(f"from session_standings({[keys['s']]})") == ask("from sessions where session_id = 's'")
 
 
 def test_totals(ask: Answers) -> None:
@@ -436,6 +445,19 @@ def test_search(ask: Answers) -> None:
     assert ask("from search('s', 'slow', 'nowhere', '', '')") == []
 
 
+@pytest.mark.parametrize("term", ['"', " ", ' "', '" ', '""'])
+def test_search_has_no_rows_for_quotes_and_blanks_alone(settings: Settings, term: str) -> None:
+    story = Story(settings)
+    story.tool("look", "s", "t1", "look", input_summary='to the "north"', output_summary='"" no  land')
+    with Store(settings).reading() as db:
+        found = [
+            db.execute("select place from search('', ?, ?, '', '')", terms).fetchall()
+            for terms in ([term, ""], ["north", term], ['"north"', "no  land"])
+        ]
+    story.writer.close()
+    assert found == [[], [], [("input",)]]
+
+
 def test_a_phrase_is_within_one_field(settings: Settings) -> None:
     story = Story(settings)
     story.tool("look", "s", "t1", "look", input_summary="to the north", output_summary="no land")
@@ -444,6 +466,21 @@ def test_a_phrase_is_within_one_field(settings: Settings) -> None:
         found = {phrase: db.execute("select place from search('', ?, '', '', '')", [phrase]).fetchall() for phrase in phrases}
     story.writer.close()
     assert found == {"the north": [("input",)], "no land": [("output",)], "look to": [], "north no": []}
+
+
+@pytest.mark.parametrize("text", ['"', 'north "', '" "', '""'])
+def test_a_lone_quote_is_no_word(settings: Settings, text: str) -> None:
+    story = Story(settings)
+    story.tool("look", "s", "t1", "look", input_summary='to the "north"', output_summary="no land")
+    with Store(settings).reading() as db:
+        with pytest.raises(TurnlogError, match="quotes with nothing in them are no word"):
+            queries.search(db, text)
+        assert [found.place for word in ('"no land"', '"north"', 'the "north') for found in queries.search(db, word)] == [
+            "output",
+            "input",
+            "input",
+        ]
+    story.writer.close()
 
 
 def test_consecutive_calls(ask: Answers) -> None:
@@ -483,7 +520,7 @@ def test_every_question_of_the_core_is_asked_in_this_folder(ask: Answers) -> Non
     assert {question.name for question in questions()} - helpers <= set(re.findall(r"^def test_(\w+)\(", here, re.MULTILINE))
     for question in questions():
         given = {"p_session": "'s'", "p_session_a": "'s'", "p_session_b": "'o'", "p_commit": "'x'"}
-        given |= {f"p_term_{which}": "'x'" for which in "abcd"}
+        given |= {f"p_term_{which}": "'x'" for which in "abcd"} | {"p_keys": "[1]"}
         arguments = ", ".join(given.get(name, "1") for name in re.findall(r"p_\w+", question.parameters))
         assert ask(f"select count(*) from {question.name}{f'({arguments})' if arguments else ''}")
         assert question.row

@@ -14,8 +14,8 @@ from turnlog.store.loader import load
 
 
 @pytest.fixture
-def talk(empty_store: Settings) -> Iterator[Talk]:
-    told = Talk(empty_store)
+def talk(settings: Settings) -> Iterator[Talk]:
+    told = Talk(settings)
     yield told
     told.writer.close()
 
@@ -30,14 +30,14 @@ def ask(settings: Settings, statement: str) -> list[tuple[object, ...]]:
     return unloaded
 
 
-def test_conversation(talk: Talk, empty_store: Settings) -> None:
+def test_conversation(talk: Talk, settings: Settings) -> None:
     talk.agent("agent", "s", "t1", "do it")
     talk.call("before", "t1", "user:do it", output_hash="sha256:first")
     asked = ["read call a", "write call b", "run call c"]
     talk.call("last", "t1", "user:do it", "reply:before", output_hash="sha256:answer", calls=asked)
     talk.ran("a", "t1", by="last", tool="read")
     talk.ran("b", "t1", by="last", tool="write", outcome="error", error_type="OSError", status_message="full")
-    assert ask(empty_store, "from conversation('s', 1) order by part, position") == [
+    assert ask(settings, "from conversation('s', 1) order by part, position") == [
         (0, 1, "user", message_hash("user", "do it"), "", "", "ok", ""),
         (0, 2, "assistant", message_hash("assistant", "before"), "", "", "ok", ""),
         (1, 1, "assistant", "sha256:answer", "", "", "ok", ""),
@@ -47,23 +47,23 @@ def test_conversation(talk: Talk, empty_store: Settings) -> None:
     ]
 
 
-def test_session_items(talk: Talk, empty_store: Settings) -> None:
+def test_session_items(talk: Talk, settings: Settings) -> None:
     done = [("add", "xy"), ("add", "z"), ("pop", ""), ("clear", ""), ("pop", ""), ("add", "pq"), ("pop", ""), ("add", "rs")]
     for number, (operation, items) in enumerate(done):
         talk.span(str(number), "s", "t1", commit_kind="state", memory_operation=operation, memory_items=list(items))
     talk.span("elsewhere", "o", "t2", commit_kind="state", memory_operation="add", memory_items=["o"])
-    assert ask(empty_store, "from session_items('s') order by position") == [(1, "p"), (2, "r"), (3, "s")]
+    assert ask(settings, "from session_items('s') order by position") == [(1, "p"), (2, "r"), (3, "s")]
 
 
-def test_continued_sessions(talk: Talk, empty_store: Settings) -> None:
+def test_continued_sessions(talk: Talk, settings: Settings) -> None:
     talk.span("first", "a", "t1")
     talk.span("second", "b", "t1", previous_session="a")
-    assert ask(empty_store, "select session_id, previous_id from continued_sessions") == [("b", "a")]
+    assert ask(settings, "select session_id, previous_id from continued_sessions") == [("b", "a")]
 
 
-def test_session_chain(talk: Talk, empty_store: Settings) -> None:
+def test_session_chain(talk: Talk, settings: Settings) -> None:
     talk.span("first", "a", "t1")
     talk.span("second", "b", "t1", previous_session="a")
     talk.span("third", "c", "t1", previous_session="b")
-    assert ask(empty_store, "from session_chain('c') order by steps_back") == [("c", 0), ("b", 1), ("a", 2)]
-    assert ask(empty_store, "from session_chain('a')") == [("a", 0)]
+    assert ask(settings, "from session_chain('c') order by steps_back") == [("c", 0), ("b", 1), ("a", 2)]
+    assert ask(settings, "from session_chain('a')") == [("a", 0)]

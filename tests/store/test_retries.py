@@ -46,8 +46,8 @@ class Asked(Attempts):
 
 
 @pytest.fixture
-def story(empty_store: Settings) -> Iterator[Asked]:
-    told = Asked(empty_store)
+def story(settings: Settings) -> Iterator[Asked]:
+    told = Asked(settings)
     yield told
     told.writer.close()
 

@@ -198,10 +198,10 @@ def test_a_file_that_is_no_database_is_refused_with_a_remedy_and_left_alone(sett
     assert (load(settings, patience=1).rows, count(settings)) == (7, 3)
 
 
-def test_a_directory_in_the_place_of_the_database_is_refused(settings: Settings) -> None:
-    settings.database.mkdir(parents=True)
+def test_a_directory_in_the_place_of_the_database_is_refused(unmade: Settings) -> None:
+    unmade.database.mkdir(parents=True)
     with pytest.raises(NotAStore):
-        load(settings, patience=1)
+        load(unmade, patience=1)
 
 
 def set_version(settings: Settings, number: int) -> None:
@@ -283,9 +283,9 @@ def test_the_file_keeps_the_storage_version_that_older_tools_read(settings: Sett
     assert tags["storage_version"].startswith("v1.2.0")
 
 
-def test_a_store_without_any_file_is_empty_and_reading_makes_none(settings: Settings) -> None:
-    assert count(settings) == 0
-    assert not settings.database.exists()
+def test_a_store_without_any_file_is_empty_and_reading_makes_none(unmade: Settings) -> None:
+    assert count(unmade) == 0
+    assert not unmade.database.exists()
 
 
 def test_a_reader_that_could_load_first_is_told_so(settings: Settings) -> None:

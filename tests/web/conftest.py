@@ -86,8 +86,10 @@ def open_page(browser: Browser) -> Iterator[Open]:
             page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: request.url.startswith(served.origin) or complaints.append(request.url))
-        page.goto(served.address)
-        if path != "/":
+        if path == "/":
+            page.goto(served.address)
+        else:
+            context.request.get(served.address, max_redirects=0)
             page.goto(served.origin + path)
         return page
 

@@ -47,7 +47,7 @@ class Served(NamedTuple):
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
         """A request with exactly these headers; `_` in a name stands for `-`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)
         for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)

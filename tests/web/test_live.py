@@ -151,11 +151,11 @@ def test_ctrl_c_ends_the_server_while_a_page_follows_it(tmp_path: Path) -> None:
     with running(*command, directory=tmp_path) as program:
         assert program.stdout is not None
         address = urlsplit(json.loads(program.stdout.readline())["address"])
-        page = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
+        page = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
         page.request("GET", "/live", headers={"Authorization": f"Bearer {address.query.removeprefix('token=')}"})
         assert page.getresponse().readline() == b"retry: 2000\n"
         program.send_signal(signal.SIGINT)
-        program.wait(timeout=30)
+        program.wait(timeout=60)
         page.close()
 
 

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from store.attempts import Attempts
 from store.story import Story, change
 from turnlog.settings import Settings
+from web.conftest import Open
+from web.reading import follow
 from web.serving import Served, serve
 
 TURNS = 150
 MANY = 410
+LATE = 1000
+PARTED = 500
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +31,20 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     for number in range(MANY):
         story.chat(f"decide {number}", "wide", "u1", choice="call run", calls=[f"c{number}"])
         story.tool(f"run {number}", "wide", "u1", "run", outcome="error", error_type="E")
+    for run in ("one", "other"):
+        story.chat(f"{run} begins", run, f"{run} t", choice="answer", output_hash="same")
+        for number in range(LATE):
+            told = f"{run if number == PARTED else 'same'} {number}"
+            story.tool(f"{run} {number}", run, f"{run} t", "run", input_hash="i", output_hash=told, output_summary=told)
     story.writer.close()
+    attempts = Attempts(Settings(directory=directory), after=100_000)
+    attempts.session = "again"
+    for run in ("w1", "w2"):
+        attempts.open(run)
+        for number in range(LATE):
+            told = f"{run if number == PARTED else 'same'} {number}"
+            attempts.call(f"{run} {number}", "run", "c1", output_hash=told, output_summary=told)
+    attempts.writer.close()
     with serve(directory) as served:
         yield served
 
@@ -67,3 +85,27 @@ def test_a_diff_says_how_much_it_leaves_out(long: Served) -> None:
     said = re.findall(r"The first 400 of [^<]*", shown)
     assert said == [f"The first 400 of {what}." for what in (f"{MANY + 1} entries", f"{MANY} decisions", f"{MANY} failures")]
     assert shown.count("<tr") == 3 * 401
+
+
+@pytest.mark.parametrize("path", ["/compare?a=one&b=other", "/diff?session=again&retry=2"])
+def test_two_that_part_late_are_shown_where_they_part(long: Served, path: str) -> None:
+    shown = html(long, path)
+    assert ('href="#parted"' in shown, shown.count('id="parted"'), shown.count("data-row")) == (True, 1, 400)
+    assert (f"Steps 401 to 800 of {LATE + 1:,}" in shown, "What came out" in shown) == (True, True)
+    earlier, later = (re.search(rf'href="([^"]*)">{arrow}', shown) for arrow in ("← Earlier", "Later →"))
+    assert earlier and later
+    for link, steps in ((earlier[1], "Steps 1 to 400"), (later[1], "Steps 801 to 1,001")):
+        other = html(long, link.replace("&amp;", "&"))
+        assert (steps in other, 'id="parted"' in other, "What came out" in other) == (True, False, True)
+        back = re.search(r'href="([^"]*)#parted"', other)
+        assert back and back[1].replace("&amp;", "&") == path
+    assert "Steps 801 to 1,001" in html(long, f"{path}&skip=99999")
+
+
+def test_two_that_part_late_open_with_it_in_view(long: Served, open_page: Open) -> None:
+    page = open_page(long, "/compare?a=one&b=other&skip=0")
+    assert page.locator("#parted").count() == 0
+    follow(page.get_by_role("link", name="Show it"))
+    page.wait_for_function(
+        "() => { const { y } = document.querySelector('#parted').getBoundingClientRect(); return 0 <= y && y <= innerHeight; }"
+    )

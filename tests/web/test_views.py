@@ -57,6 +57,18 @@ def test_search_and_filters_live_in_the_address(told: Served, demo: str, open_pa
     assert texts(page.locator(".empty p")) == ["None of 4 sessions is like this.", "Show all"]
 
 
+@pytest.mark.parametrize(("label", "name"), [("with evictions", "evicted"), ("with unverified inputs", "unverified")])
+def test_sessions_that_forgot_or_trust_too_much_can_be_picked_out(told: Served, open_page: Open, label: str, name: str) -> None:
+    page = open_page(told)
+    with page.expect_navigation(url=f"**{name}=1**"):
+        page.get_by_label(label).click()
+    assert [row[0] for row in cells(page, "Sessions, newest first")] == ["parser"]
+    assert page.get_by_label(label).is_checked()
+    page.get_by_label("with failures").click()
+    page.wait_for_url(f"**failed=1&{name}=1**")
+    assert texts(page.locator(".empty p")) == ["None of 4 sessions is like this.", "Show all"]
+
+
 def test_an_empty_store_teaches_the_next_step(vacant: Served, open_page: Open) -> None:
     page = open_page(vacant)
     assert texts(page.locator(".empty code")) == ["turnlog demo", "turnlog run python app.py", "turnlog import FILE"]

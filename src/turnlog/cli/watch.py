@@ -98,20 +98,23 @@ class _Tail:
             found = queries.written_since(db, since, self._session, ran=ran)
             short_ago = datetime.fromtimestamp(time.time() - _LONG, UTC).replace(tzinfo=None)
             begun = {commit.commit_id for commit in found if commit.outcome == "in_flight" and commit.committed_at > short_ago}
-            news = [
-                commit
-                for commit in found
-                if self._shown.get(commit.commit_id) != commit.outcome and commit.commit_id not in begun
-            ]
-            sessions = list(dict.fromkeys(commit.session_id for commit in news))
+            names: dict[str, list[str]] = {}
+            for each in found:
+                if self._shown.get(each.commit_id) != each.outcome and each.commit_id not in begun:
+                    names.setdefault(each.session_id, []).append(each.commit_id)
+            # Agents that work side by side are not mixed line by line.
+            sessions = list(names)
+            news: list[Commit] = []
+            for session, those in names.items():
+                commits = queries.commits(db, session, those)
+                news += [commits[name] for name in those]
             loops = [loop for session in sessions for loop in self._new_loops(db, session)]
             turns = {} if self._as_json else self._turns(db, news)
             marks = {} if self._as_json else {each: marks_of(db, each, news) for each in sessions}
         self._shown = {commit.commit_id: commit.outcome for commit in found if commit.commit_id not in begun}
         runs = "in_flight" in self._shown.values()
         self.patience = _LONG if begun else _STILL_RUNS if runs else math.inf
-        # Agents that work side by side are not mixed line by line.
-        for commit in sorted(news, key=lambda commit: sessions.index(commit.session_id)):
+        for commit in news:
             if self._as_json:
                 self._out.json({"event": "commit", "commit": record(commit)})
             else:

@@ -45,7 +45,9 @@ class ScriptedModel:
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="turnlog-scripted-model", daemon=True
+        )
 
     @property
     def url(self) -> str:

@@ -17,7 +17,7 @@ from turnlog.content import ContentPolicy, as_text, entry_key
 from turnlog.derive.context import NOTHING, STRIDE, Course, Item, Seen, align, chain_on, digest_of, places
 from turnlog.derive.files import declared_touches
 from turnlog.derive.lineage_index import LineageIndex, remember
-from turnlog.derive.messages import Message, as_messages, calls_of, result_of, role, texts
+from turnlog.derive.messages import Message, as_messages, calls_of, result_of, role, split_results, texts
 from turnlog.derive.sight import Added, Answer, Ask, Lineage, Match, Sight
 from turnlog.semconv import EntryKind
 
@@ -151,6 +151,20 @@ class Lineages:
                 return None
             asks[0].claimed = True
             return asks[0]
+
+    def conclude(self, session: str, outputs: Any) -> list[Answer]:
+        """The results that an agent's run ends with, of calls that nobody was seen to run: perhaps no model will be told."""
+        results = [part for message in as_messages(outputs) for part in split_results(message) if part.call]
+        with self._lock:
+            lineages = self._index.of_session(session) if results else []
+            found = []
+            for part in results:
+                waiting = (lineage.asks[part.call] for lineage in lineages if part.call in lineage.asks)
+                ask = next((ask for ask in waiting if not ask.claimed), None)
+                if ask is not None:
+                    ask.claimed = True
+                    found.append(Answer(ask, *result_of(part.message)))
+            return found
 
     def _alike(self, asks: list[Ask], arguments: Any) -> list[Ask]:
         digest = self._policy.hash(arguments) if asks else ""

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from turnlog.content import as_text
+
 Message = Mapping[str, Any]
 
 
@@ -20,6 +22,9 @@ def as_messages(value: Any) -> Sequence[Message]:
     """The messages of an attribute or of carried content; JSON text and lists alike, nothing when it is neither."""
     if value is None:
         return []
+    # A framework's, read in place: most are, and asking an abstract class costs more than all the rest.
+    if hasattr(value, "marks"):
+        return value  # type: ignore[no-any-return]
     if isinstance(value, str):
         try:
             value = orjson.loads(value)
@@ -40,14 +45,17 @@ def texts(message: Message, kind: str = "text") -> str:
 
 
 def read_outputs(messages: Sequence[Message]) -> tuple[str, str, list[Mapping[str, Any]]]:
-    """What was said, what was thought and which tools were asked for, in one pass."""
+    """What was said, what was thought and which tools were asked for, in one pass. A call that `is_answer` is how the model was
+    made to give its answer a form: nobody runs it."""
     said: list[str] = []
     thought: list[str] = []
     calls: list[Mapping[str, Any]] = []
     for message in messages:
         for part in _parts(message):
             kind = part.get("type")
-            if kind == "tool_call":
+            if kind == "tool_call" and part.get("is_answer"):
+                said.append(as_text(part.get("arguments")))
+            elif kind == "tool_call":
                 calls.append(part)
             elif kind in ("text", "reasoning") and (content := part.get("content")):
                 (said if kind == "text" else thought).append(str(content))

@@ -6,6 +6,7 @@ from typing import Any
 
 from opentelemetry.trace import TracerProvider
 
+from turnlog.instrument import threads
 from turnlog.instrument.agent_framework import AGENT_FRAMEWORK
 from turnlog.instrument.anthropic import ANTHROPIC
 from turnlog.instrument.claude_agent_sdk import CLAUDE_AGENT_SDK
@@ -55,6 +56,7 @@ _instrumentations = {framework.name: Instrumentation(framework) for framework in
 
 def instrument(*names: str, tracer_provider: TracerProvider | None = None) -> None:
     """Record the named frameworks, now or as soon as they are imported. A second time changes nothing."""
+    threads.follow()
     for name in names:
         _instrumentations[name].apply(tracer_provider)
 
@@ -62,6 +64,8 @@ def instrument(*names: str, tracer_provider: TracerProvider | None = None) -> No
 def uninstrument(*names: str) -> None:
     for name in names:
         _instrumentations[name].undo()
+    if not any(instrumentation.active for instrumentation in _instrumentations.values()):
+        threads.leave()
 
 
 def instrument_all(tracer_provider: TracerProvider | None = None) -> None:

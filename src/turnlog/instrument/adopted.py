@@ -16,7 +16,7 @@ from opentelemetry.trace import Span
 
 from turnlog import semconv
 from turnlog.instrument.late import end, wait_for_other
-from turnlog.operation import Content, Operation, accompany, adopt, error_type, innermost, unwrapped
+from turnlog.operation import Content, Operation, accompany, adopt, error_type, hear, innermost, unwrapped
 from turnlog.span_attributes import set_attributes
 
 
@@ -91,6 +91,9 @@ class Adopted(Operation):
                 set_attributes(self.span, {semconv.GEN_AI_OPERATION_NAME: self._operation})
             self._end(self._over)
         elif self.waits and not self._ended:
+            if self.content.get(semconv.ERROR_TYPE):
+                # The agent around may end, and pass the failure on, before the other instrumentation hears of it.
+                hear(self)
             wait_for_other(self)
 
     def give_up(self) -> None:

@@ -115,6 +115,7 @@ ANTHROPIC = Framework(
         "opentelemetry.instrumentation.anthropic",
         "opentelemetry.instrumentation.genai.anthropic",
     ),
+    own=("com.anthropic.sdk.python",),
     hooks=tuple(
         Hook(
             f"anthropic._base_client:{client}._request|request",

@@ -70,7 +70,7 @@ class Collector(Protocol):
     """Adds up the items of a stream."""
 
     def add(self, item: Any) -> None: ...
-    def facts(self) -> Facts: ...
+    def facts(self) -> Facts | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +264,9 @@ class Run(Frame):
         if self._collector is not None:
             self._ask(self._collector.add, item)
 
+    def collect_with(self, collect: Callable[[], Collector]) -> None:
+        self._collector = self._ask(collect)
+
     def returned(self, result: Any) -> None:
         if self.hook.follow is None or not self._ask(self.hook.follow, self, result):
             self.conclude(result)
@@ -272,6 +275,9 @@ class Run(Frame):
         if self.hook.at_end is not None and not self._finished:
             self._learn(self._ask(self.hook.at_end, self.call, result))
         self.finish()
+
+    def conclude_with(self, read: Callable[[], Any]) -> None:
+        self.conclude(self._ask(read))
 
     def finish(self, error: BaseException | None = None) -> None:
         if self._finished:

@@ -44,7 +44,8 @@ class Framework:
     """`requires` is the distribution and the range of versions that the tests have seen; `records` says what is recorded.
 
     `scopes` are those of instrumentations, the framework's own or others, whose spans stand for calls that the hooks see: they
-    are adopted, and count only then. `extra` installs it, named as the framework unless said.
+    are adopted, and count only then. `own` are those of spans that its extensions have it make in turnlog's place.
+    `extra` installs it, named as the framework unless said.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Framework:
     hooks: tuple[Hook, ...] = ()
     extensions: tuple[Extension, ...] = ()
     scopes: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     extra: str = ""
 
     @property
@@ -144,7 +146,7 @@ class Instrumentation:
         else:
             why = "not imported" if installed else "not installed"
         name, requires = self.framework.name, self.framework.requires
-        scopes = (scope_of(name), *self.framework.scopes)
+        scopes = (scope_of(name), *self.framework.scopes, *self.framework.own)
         return FrameworkStatus(name, requires, installed, bool(self._undo), why, self._account.calls, scopes)
 
     def import_all(self) -> None:

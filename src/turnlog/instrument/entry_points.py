@@ -21,8 +21,8 @@ class _Instrumentor(BaseInstrumentor):  # type: ignore[misc]
         from turnlog import runtime
 
         provider = kwargs.get("tracer_provider")
-        runtime.attach(provider)
-        instrument(self.framework.name, tracer_provider=provider)
+        if runtime.attach(provider):
+            instrument(self.framework.name, tracer_provider=provider)
 
     def _uninstrument(self, **kwargs: Any) -> None:
         uninstrument(self.framework.name)

@@ -104,6 +104,7 @@ class _Callbacks:
         parent_run_id: UUID | None = None,
         metadata: Json | None = None,
         invocation_params: Json | None = None,
+        options: Json | None = None,
         **_: Any,
     ) -> None:
         scope = Scope.take(GenAiOperation.CHAT)
@@ -124,15 +125,19 @@ class _Callbacks:
         content = {semconv.GEN_AI_INPUT_MESSAGES: Messages(messages[0], message, mark=mark)}
         above = self.runs[parent_run_id]
         start = _start(GenAiOperation.CHAT, model, metadata, above, attributes, content, SpanKind.CLIENT)
-        self.runs.enter(run_id, above, start, scope)
+        self.runs.enter(run_id, above, start, scope).answers_by_call = _answers_by_call(options or {})
 
     @_guarded
     def on_llm_end(self, response: Any, *, run_id: UUID, **_: Any) -> None:
-        self.runs.leave(run_id, None, lambda: chat_facts(response))
+        self._leave_model(run_id, None, response)
 
     @_guarded
     def on_llm_error(self, error: BaseException, *, run_id: UUID, response: Any = None, **_: Any) -> None:
-        self.runs.leave(run_id, error, lambda: chat_facts(response))
+        self._leave_model(run_id, error, response)
+
+    def _leave_model(self, run_id: UUID, error: BaseException | None, response: Any) -> None:
+        run = self.runs[run_id]
+        self.runs.leave(run_id, error, lambda: chat_facts(response, by_call=run is not None and run.answers_by_call))
 
     @_guarded
     def on_tool_start(
@@ -204,6 +209,12 @@ def _start(
     }
     known = {key: value for key, value in {**common, **attributes}.items() if value is not None}
     return Start(f"{operation} {subject}".rstrip(), known, content, kind)
+
+
+def _answers_by_call(options: Json) -> bool:
+    """Whether `with_structured_output` has bound the schema as the one tool that the model has."""
+    asked = (options.get("ls_structured_output_format") or {}).get("kwargs") or {}
+    return asked.get("method") == "function_calling"
 
 
 def _number(cast: Callable[[Any], float], value: Any) -> float | None:

@@ -71,7 +71,8 @@ def agent_facts(outputs: Any) -> Facts:
     return Facts({}, {semconv.GEN_AI_OUTPUT_MESSAGES: [answer]})
 
 
-def chat_facts(response: Any) -> Facts | None:
+def chat_facts(response: Any, *, by_call: bool = False) -> Facts | None:
+    """What a model answered; `by_call`: each call in it is no tool's but a form of the answer."""
     generations = [choice for choices in getattr(response, "generations", None) or () for choice in choices]
     answers = [choice.message for choice in generations if hasattr(choice, "message")]
     if not answers:
@@ -90,7 +91,7 @@ def chat_facts(response: Any) -> Facts | None:
         semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: read.get("cache_creation"),
         semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: written.get("reasoning"),
     }
-    return Facts(attributes, {semconv.GEN_AI_OUTPUT_MESSAGES: [_answer(answer) for answer in answers]})
+    return Facts(attributes, {semconv.GEN_AI_OUTPUT_MESSAGES: [_answer(answer, by_call) for answer in answers]})
 
 
 def tool_facts(output: Any) -> Facts:
@@ -109,8 +110,10 @@ def tool_facts(output: Any) -> Facts:
     return Facts({}, {**content, semconv.EXCEPTION_MESSAGE: _as_text(output.content)}, error="tool_error")
 
 
-def _answer(raw: Any) -> dict[str, Any]:
+def _answer(raw: Any, by_call: bool) -> dict[str, Any]:
     answer = dict(message(raw))
+    if by_call:
+        answer["parts"] = [{**part, "is_answer": True} if part["type"] == "tool_call" else part for part in answer["parts"]]
     return {**answer, "finish_reason": reason} if (reason := _finish_reason(raw)) else answer
 
 

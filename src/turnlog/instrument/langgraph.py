@@ -53,19 +53,29 @@ def _lifecycle(state: LifecycleState, loop: Any, op: DeltaOp, value: str, reason
 
 
 class _Checkpoints:
-    """Of a checkpoint that a run saves of its bare input, the next says all: its step has only put the input in its places."""
+    """Of a checkpoint that a run saves of its bare input, the next says all: its step has only put the input in its places.
+
+    The first of a run that does not go on from what was last said has the whole state: what an abandoned path wrote is no part
+    of it, and what was edited is as the reducers left it.
+    """
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._begun: WeakKeyDictionary[Any, Json | None] = WeakKeyDictionary()
+        self._departs: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
     def put(self, wrapped: Callable[..., Any], loop: Any, args: tuple[Any, ...], kwargs: Json) -> Any:
+        self._account.ask("reading a checkpoint", self._meet, loop)
         before, versions = getattr(loop, "checkpoint_config", None), getattr(loop, "checkpoint_previous_versions", {})
         result = wrapped(*args, **kwargs)
         # Not of a graph without a checkpointer, nor of steps that are only saved with the last.
         if getattr(loop, "checkpoint_config", None) is not before and not suppressed():
             self._account.ask("reading a checkpoint", self._saved, loop, versions)
         return result
+
+    def _meet(self, loop: Any) -> None:
+        if loop not in self._departs:
+            self._departs[loop] = _departs(loop)
 
     def _saved(self, loop: Any, versions: Mapping[str, Any]) -> None:
         metadata, now = loop.checkpoint_metadata, loop.checkpoint["channel_versions"]
@@ -80,10 +90,17 @@ class _Checkpoints:
         head = f"step {metadata['step']}" if source is CheckpointSource.STEP else source.value
         config = loop.checkpoint_config
         place, passes = _place(config)
-        keys = [f"{place}{name}" for name in names]
-        changes = [] if passes else [_change(key, loop.channels[name]) for key, name in zip(keys, names, strict=True)]
-        content = _content(head, keys, [change for change in changes if change])
+        said = filter(_is_state, loop.channels) if self._departs.get(loop) else names
+        self._departs[loop] = False
+        changes = [] if passes else [_change(f"{place}{name}", loop.channels[name]) for name in said]
+        content = _content(head, [f"{place}{name}" for name in names], [change for change in changes if change])
         end(self._account.start(Start("checkpoint", _checkpoint(source, config, parent), content)))
+
+
+def _departs(loop: Any) -> bool:
+    """Whether a run that has saved nothing yet begins at a checkpoint that was named, or that no run has saved."""
+    is_named = loop.config["configurable"].get("checkpoint_id") is not None
+    return is_named or loop.checkpoint_metadata.get("source") in ("update", "fork")
 
 
 def _watch_checkpoints(loops: ModuleType, account: Account) -> Undo:

@@ -33,9 +33,9 @@ from turnlog.instrument.openai_agents_runs import (
     record_note,
     record_run,
     record_step,
-    record_unrun,
     tool_failed,
 )
+from turnlog.instrument.openai_agents_unrun import record_answer, record_unrun, telling
 from turnlog.instrument.openai_messages import ResponseStream
 from turnlog.operation import error_type
 from turnlog.semconv import GenAiOperation
@@ -94,9 +94,13 @@ def _record_models(module: ModuleType, account: Account) -> Undo:
         # Whoever makes a span of the call has done so.
         account.ask("looking for others' spans", owner)
 
+    def carry_out(wrapped: Wrapped, instance: Any, args: Arguments, kwargs: Named) -> Any:
+        return record_answer(account, wrapped, Call(instance, args, kwargs))
+
     return undo_all(
         patch(module, "get_model", get_model),
         patch(module, "run_single_turn_streamed", _step(account)),
+        patch(module, "get_single_step_result_from_response", carry_out),
         patch(sys.modules["agents.tracing.spans"].SpanImpl, "start", tell),
         seen.undo,
     )
@@ -226,14 +230,14 @@ OPENAI_AGENTS = Framework(
         Hook(
             "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata|invoke_function_tool",
             GenAiOperation.EXECUTE_TOOL,
-            at_start=function_start,
+            at_start=telling(function_start),
             at_end=function_facts,
         ),
         *(
             Hook(
                 f"agents.run_internal.tool_actions:{action}.execute",
                 GenAiOperation.EXECUTE_TOOL,
-                at_start=action_start,
+                at_start=telling(action_start),
                 at_end=action_facts,
             )
             for action in ("ShellAction", "LocalShellAction", "ApplyPatchAction", "CustomToolAction", "ComputerAction")
@@ -241,7 +245,7 @@ OPENAI_AGENTS = Framework(
         Hook(
             "agents.run_internal.turn_resolution:execute_handoffs",
             GenAiOperation.EXECUTE_TOOL,
-            at_start=handoff_start,
+            at_start=telling(handoff_start),
             at_end=handoff_facts,
         ),
     ),

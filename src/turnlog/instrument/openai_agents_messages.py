@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -118,6 +118,14 @@ def tool_start(name: str, call_id: str | None, arguments: Any, kind: str = "func
     known = {key: value for key, value in attributes.items() if value is not None}
     content = {semconv.GEN_AI_TOOL_CALL_ARGUMENTS: arguments} if arguments is not None else {}
     return Start(f"{GenAiOperation.EXECUTE_TOOL} {name}", known, content)
+
+
+def asked_starts(items: Iterable[Any]) -> list[Start]:
+    """The tool calls that an answer asks for; a server has run those whose results it brings along."""
+    parts = [part for item in items for part in item_message(item)["parts"]]
+    results = {part["id"] for part in parts if part["type"] == "tool_call_response"}
+    asked = (part for part in parts if part["type"] == "tool_call" and part["id"] not in results)
+    return [tool_start(str(part["name"]), part["id"], part["arguments"]) for part in asked]
 
 
 def function_start(call: Call) -> Start:

@@ -22,7 +22,8 @@ from turnlog.instrument.openai_agents_messages import (
     run_start,
     tool_start,
 )
-from turnlog.operation import UNRUN, Operation
+from turnlog.instrument.openai_agents_unrun import record_unrun
+from turnlog.operation import Operation
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Outcome
 
 _RUN = Hook("a run", GenAiOperation.INVOKE_AGENT, at_start=run_start, at_end=run_facts)
@@ -104,14 +105,6 @@ def tool_failed(error: BaseException) -> None:
     """The exception itself, of which the SDK tells the model and its traces only in words."""
     if (running := running_tool()) is not None:
         running.fail(error)
-
-
-def record_unrun(account: Account, start: Start, kind: str, why: str) -> None:
-    """A call that the model asked for and that was not run."""
-    operation = account.start(start)
-    operation.set(content={semconv.REPLAY_RECORD: UNRUN})
-    operation.fail_with(kind, why)
-    operation.end()
 
 
 def record_note(account: Account, name: str, key: str, text: str) -> None:

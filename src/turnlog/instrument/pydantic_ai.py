@@ -18,7 +18,7 @@ from turnlog.instrument.core import Extension, Framework, Undo, patch, undo_all
 from turnlog.instrument.native import meet
 from turnlog.instrument.pydantic_ai_messages import told, user
 from turnlog.instrument.pydantic_ai_requests import REQUEST, agent_name, follow_streams, start_of
-from turnlog.operation import error_type, lent
+from turnlog.operation import UNRUN, error_type, lent
 from turnlog.semconv import CommitKind, DeltaOp, EntryKind, GenAiOperation, LifecycleState, Outcome
 
 _DEFERRED = {"ApprovalRequired", "CallDeferred"}
@@ -76,11 +76,12 @@ class _Capability:
 
     async def wrap_run(self, ctx: Any, *, handler: Callable[[], Awaitable[Any]]) -> Any:
         frame = begin(_RUN, self._account, Call(None, (ctx,), {}))
-        return await handler() if frame is None else await self._through(frame, self._run, handler)
+        return await handler() if frame is None else await self._through(frame, self._run, ctx, handler)
 
-    async def _run(self, handler: Callable[[], Awaitable[Any]]) -> Any:
+    async def _run(self, ctx: Any, handler: Callable[[], Awaitable[Any]]) -> Any:
         if self._results is not None:
             self._account.ask("a resume", self._say, LifecycleState.RESUMED, _resolved, self._results)
+            self._account.ask("what was left to somebody", self._settle, ctx)
         result = await handler()
         self._account.ask("a pause", self._say, LifecycleState.PAUSED, _pending, result.output)
         return result
@@ -91,6 +92,24 @@ class _Capability:
             if state is LifecycleState.PAUSED:
                 attributes[semconv.LIFECYCLE_PAUSE_REASON] = "human_input" if source.approvals else "external_tool"
             self._account.start(Start(f"session {state}", attributes, {semconv.COMMIT_DELTA: delta})).end()
+
+    def _settle(self, ctx: Any) -> None:
+        """Of the calls that were left to somebody, the run itself runs only those that were approved."""
+        denied = {call_id: each for call_id, each in self._results.approvals.items() if _verdict(each) == "denied"}
+        parts = [part for message in ctx.messages for part in message.parts if part.part_kind == "tool-call"]
+        asked = {part.tool_call_id: part for part in parts}
+        for call_id, given in {**denied, **self._results.calls}.items():
+            frame = begin(_TOOL, self._account, Call(None, (asked[call_id], ctx), {})) if call_id in asked else None
+            if not isinstance(frame, Run):
+                continue
+            frame.operation.set(content={semconv.REPLAY_RECORD: UNRUN})
+            if call_id in denied:
+                frame.operation.fail_with("approval_rejected", getattr(given, "message", "") or "denied")
+                frame.finish()
+            elif isinstance(given, Exception):
+                _fail(frame, given)
+            else:
+                frame.returned(given)
 
     async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Callable[..., Any]) -> Any:
         frame = begin(_TOOL, self._account, Call(None, (call, ctx), {}))

@@ -24,13 +24,15 @@ _MOST_OPEN = 10_000
 
 @dataclass(slots=True, eq=False)
 class OpenRun:
-    """An operation that is running, and the runs inside it that are not over."""
+    """An operation that is running, and the runs inside it that are not over. `answers_by_call`: what its model calls is no
+    tool but the form of its answer."""
 
     run_id: UUID
     operation: Operation
     attributes: dict[str, Any]
     above: OpenRun | None
     inside: set[UUID] = field(default_factory=set)
+    answers_by_call: bool = False
 
     def parent_context(self) -> Context | None:
         """For a child: what is current, when that is in this operation's trace (a span of the application between the
@@ -49,11 +51,13 @@ class Runs:
         """The operation that a run is, or is in."""
         return self._open.get(run_id) if run_id is not None else None
 
-    def enter(self, run_id: UUID, above: OpenRun | None, start: Start, scope: Scope | None) -> None:
+    def enter(self, run_id: UUID, above: OpenRun | None, start: Start, scope: Scope | None) -> OpenRun:
         operation = self._account.start(start, above.parent_context() if above else None)
-        self._add(run_id, OpenRun(run_id, operation, start.attributes, above), above)
+        run = OpenRun(run_id, operation, start.attributes, above)
+        self._add(run_id, run, above)
         if scope is not None:
             scope.hold(operation, partial(self._abandon, run_id))
+        return run
 
     def join(self, run_id: UUID, above: OpenRun) -> None:
         # What others have started for a run that is nothing to us is not the next run's.

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,7 @@ _log = logging.getLogger("turnlog")
 _LONGEST = 65_536
 _UNKNOWN = Process("", "", "", 0, 0)
 _held: dict[str, Lease] = {}
+_counting = threading.Lock()
 
 
 class Holder(NamedTuple):
@@ -41,7 +43,7 @@ class Holder(NamedTuple):
 class Lease:
     """A session that this process holds; or, when it is not its own, that its parent held when it began."""
 
-    __slots__ = ("_descriptor", "_path", "epoch", "is_noticed", "session", "taken_from")
+    __slots__ = ("_descriptor", "_path", "_users", "epoch", "is_noticed", "session", "taken_from")
 
     def __init__(self, folder: Path, session: str, epoch: int, descriptor: int = -1, taken_from: tuple[str, ...] = ()) -> None:
         self.session = session
@@ -50,6 +52,7 @@ class Lease:
         self.is_noticed = False
         self._path = _path(folder, session, epoch)
         self._descriptor = descriptor
+        self._users = 1
         _held[session] = self
 
     @property
@@ -70,8 +73,23 @@ class Lease:
         os.set_inheritable(self._descriptor, True)
         return f"{self._descriptor}:{self.epoch}:{self.session}"
 
+    def join(self) -> bool:
+        """Hold it for one more part of this process; false when it was given up meanwhile."""
+        with _counting:
+            if not self._users:
+                return False
+            self._users += 1
+            return True
+
     def release(self) -> None:
-        """Let others claim the session."""
+        """Let others claim the session, once every part of this process that holds it has said so."""
+        with _counting:
+            self._users -= 1
+            if self._users > 0:
+                return
+        self.give_up()
+
+    def give_up(self) -> None:
         if _held.get(self.session) is self:
             del _held[self.session]
         if self.is_own:
@@ -81,9 +99,10 @@ class Lease:
 
     def let_go(self) -> None:
         """Close the lock, of which a forked child has a copy."""
-        if self.is_own:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        with _counting:
+            descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def held(session: str) -> Lease | None:
@@ -165,7 +184,7 @@ def notice_loss(session: str, journal: JournalWriter) -> None:
 
 def release_all() -> None:
     for lease in list(_held.values()):
-        lease.release()
+        lease.give_up()
 
 
 def _path(folder: Path, session: str, epoch: int) -> Path:
@@ -198,6 +217,8 @@ def _write(descriptor: int, holder: Holder) -> None:
 
 
 def _let_go_in_child() -> None:
+    global _counting
+    _counting = threading.Lock()
     for lease in _held.values():
         lease.let_go()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from opentelemetry.trace import get_current_span
 
+from turnlog.carried import origin
 from turnlog.derive.touch import LIST, MOST_TOUCHES, READ, Touch
 from turnlog.observe.disk import Look, look_at
 
@@ -221,7 +222,8 @@ def _reader(path: Any) -> RunningCall | None:
 
 
 def _whose() -> RunningCall | None:
-    """The call whose code this is: by the current span or, where there is none, the only call there is."""
+    """The call whose code this is: by the current span, by the one that handed it to a thread or, where there is neither, the
+    only call there is."""
     span = get_current_span()
     context = span.get_span_context()
     if context.is_valid:
@@ -229,6 +231,8 @@ def _whose() -> RunningCall | None:
         parent = getattr(span, "parent", None)
         # A span of a provider that we are not attached to is known by its parent.
         return call if call is not None or parent is None else _of_span.get(parent.span_id)
+    if span_id := origin.get():
+        return _of_span.get(span_id)
     calls = list(running.values())
     inner = [call for call in calls if not any(other is not call and other.is_within(call) for other in calls)]
     if len(inner) != 1 or (inner[0].has_context and inner[0].thread == threading.get_ident()):

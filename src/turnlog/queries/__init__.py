@@ -11,6 +11,7 @@ from turnlog.queries.commit import (
     Commit,
     Decided,
     Failed,
+    Written,
     blob,
     checkpoints,
     commit_attributes,
@@ -81,11 +82,12 @@ from turnlog.queries.session import (
     session_of,
     session_of_span,
     sessions,
+    sessions_like,
     totals,
     turns,
 )
 from turnlog.queries.step import Divergence, SessionDiff, SessionDivergence, Step, session_diff
-from turnlog.queries.timeline import SessionFlags, TurnBar, session_flags, sessions_like, turn_bars
+from turnlog.queries.timeline import SessionFlags, TurnBar, session_flags, turn_bars
 
 __all__ = [
     "NOTHING_YET",
@@ -138,6 +140,7 @@ __all__ = [
     "TurnDiff",
     "Why",
     "Writer",
+    "Written",
     "blame",
     "blamed_in",
     "blob",

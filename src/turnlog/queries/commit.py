@@ -45,6 +45,15 @@ class Commit(NamedTuple):
     attempt: int
 
 
+class Written(NamedTuple):
+    """A commit by its name: of however many there are, only the new ones are worth their text."""
+
+    commit_id: str
+    session_id: str
+    outcome: str
+    committed_at: datetime
+
+
 class Decided(NamedTuple):
     commit_id: str
     decided_at: datetime
@@ -122,28 +131,24 @@ def log(
     )
 
 
-def written_since(
-    db: Database, since_ns: int, session: str = "", *, ran: Iterable[str] = (), limit: int = 1000
-) -> list[Commit]:
-    """What has ended since a time and what still runs, of one session or of all, in the order of time; the newest of many.
+def written_since(db: Database, since_ns: int, session: str = "", *, ran: Iterable[str] = ()) -> list[Written]:
+    """What has ended since a time and what still runs, of one session or of all, in the order of time.
 
     `ran`: what is told whenever it ended. Of a call whose process was killed only a time is known at which it still ran.
     """
-    found = rows(
+    return rows(
         db,
-        Commit,
+        Written,
         """
         from commits
         where ($session = '' or session_id = $session)
           and (ended_ns >= $since or outcome = 'in_flight' or list_contains($ran::varchar[], commit_id))
           and checkpoint_source not in ('input', 'step', 'fork')
           and memory_operation = ''
-        order by ended_ns desc, sequence desc, commit_id desc
-        limit $limit
+        order by ended_ns, sequence, commit_id
         """,
-        {"session": session, "since": since_ns, "ran": list(ran), "limit": limit},
+        {"session": session, "since": since_ns, "ran": list(ran)},
     )
-    return found[::-1]
 
 
 def checkpoints(db: Database, session: str, turn: int = 0) -> int:
@@ -228,7 +233,8 @@ def blob(db: Database, digest: str) -> str | None:
 
 
 def commits(db: Database, session: str, ids: Sequence[str]) -> dict[str, Commit]:
-    found = rows(db, Commit, "from commits where session_id = ? and list_contains(?, commit_id)", [session, list(ids)])
+    named = "from commits where session_id = ? and commit_id in (select unnest(?::varchar[]))"
+    found = rows(db, Commit, named, [session, list(ids)])
     return {commit.commit_id: commit for commit in found}
 
 

@@ -33,6 +33,9 @@ def search(db: Database, text: str, session: str = "", *, limit: int = 20, befor
     `before` is the commit below which to go on.
     """
     terms = [(phrase or word).lower() for phrase, word in _TERM.findall(text)]
+    if not all(term.replace('"', "").strip() for term in terms):
+        # Between any two places of a commit stands ' " ', so that no phrase goes from one into the next.
+        raise TurnlogError('quotes with nothing in them are no word. Give the phrase: "no such file"')
     if not 1 <= len(terms) <= _MOST_TERMS:
         raise TurnlogError(f'search for one to {_MOST_TERMS} words; a phrase in double quotes counts as one: "no such file"')
     padded = terms + [""] * (_MOST_TERMS - len(terms))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnlog.errors import NotFound
 from turnlog.queries.asking import Database, rows, some
@@ -66,23 +66,60 @@ class Totals(NamedTuple):
 
 
 def sessions(db: Database, limit: int = 20) -> list[Session]:
-    return rows(db, Session, "from sessions order by last_active_ns desc limit ?", [limit])
+    return _standing(db, "order by last_ns desc, session_id limit $limit", limit=limit)
 
 
 def session_of(db: Database, session: str) -> Session:
-    return rows(db, Session, "from sessions where session_id = ?", [session])[0]
+    return _standing(db, "and session_id = $session", session=session)[0]
+
+
+def sessions_like(
+    db: Database,
+    *,
+    text: str = "",
+    status: str = "",
+    failed: bool = False,
+    evicted: bool = False,
+    unverified: bool = False,
+    limit: int = 50,
+    skip: int = 0,
+) -> list[Session]:
+    """The sessions whose id or agent holds a text, the newest first."""
+    flagged = "session_id in (select f.session_id from session_flags as f where"
+    asked = {
+        "(contains(lower(session_id), lower($text)) or contains(lower(agent), lower($text)))": text,
+        "session_id in (select x.session_id from sessions as x where x.status = $status)": status,
+        "failure_count > 0": failed,
+        f"{flagged} f.evictions > 0)": evicted,
+        f"{flagged} f.unverified > 0)": unverified,
+    }
+    conditions = "".join(f"and {condition} " for condition, is_asked in asked.items() if is_asked)
+    values = {name: value for name, value in (("text", text), ("status", status)) if value}
+    chosen = f"{conditions}order by last_ns desc, session_id limit $limit offset $skip"
+    return _standing(db, chosen, limit=limit, skip=skip, **values)
+
+
+def _standing(db: Database, chosen: str, **values: Any) -> list[Session]:
+    """How the chosen sessions stand, worked out of them alone. Their keys are not bound: by a bound value nothing is pruned."""
+    told = "from session_rows where is_told"
+    found = db.execute(f"select session_key {told} {chosen}", values).fetchall()
+    keys = [int(key) for (key,) in found]
+    standings = f"from session_standings({keys}) order by last_active_ns desc, session_id"
+    return rows(db, Session, standings) if keys else []
 
 
 def find_session(db: Database, prefix: str = "") -> str:
     """The session that a unique prefix of its id names; without one, the newest."""
     if not prefix:
-        newest = db.execute("select session_id from sessions order by last_active_ns desc limit 1").fetchall()
+        newest = db.execute(
+            "select session_id from session_rows where is_told order by last_ns desc, session_id limit 1"
+        ).fetchall()
         if not newest:
             raise NotFound(NOTHING_YET)
         return str(newest[0][0])
     found = db.execute(
-        "select session_id, session_id = $prefix from sessions where starts_with(session_id, $prefix) "
-        "order by last_active_ns desc",
+        "select session_id, session_id = $prefix from session_rows where is_told and starts_with(session_id, $prefix) "
+        "order by last_ns desc",
         {"prefix": prefix},
     ).fetchall()
     exact = [name for name, is_exact in found if is_exact]
@@ -93,11 +130,12 @@ def find_session(db: Database, prefix: str = "") -> str:
     near = db.execute(
         """
         select session_id
-        from sessions
+        from session_rows
+        where is_told
         order by greatest(
             jaro_winkler_similarity(session_id, $prefix),
             jaro_winkler_similarity(left(session_id, length($prefix)), $prefix)
-        ) desc, last_active_ns desc
+        ) desc, last_ns desc
         limit 3
         """,
         {"prefix": prefix},

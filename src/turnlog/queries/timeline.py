@@ -1,4 +1,4 @@
-"""Sessions and turns in pages, for whoever looks through many of them."""
+"""What is noted of sessions, and turns in pages, for whoever looks through many of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from turnlog.queries.asking import Database, rows
-from turnlog.queries.session import Session
 
 
 class TurnBar(NamedTuple):
@@ -36,29 +35,9 @@ class SessionFlags(NamedTuple):
     unverified: int
 
 
-def sessions_like(
-    db: Database, *, text: str = "", status: str = "", failed: bool = False, limit: int = 50, skip: int = 0
-) -> list[Session]:
-    """The sessions whose id or agent holds a text, the newest first."""
-    return rows(
-        db,
-        Session,
-        """
-        from sessions
-        where ($text = '' or contains(lower(session_id), lower($text)) or contains(lower(agent), lower($text)))
-          and ($status = '' or status = $status)
-          and (not $failed or failures > 0)
-        order by last_active_ns desc, session_id
-        limit $limit
-        offset $skip
-        """,
-        {"text": text, "status": status, "failed": failed, "limit": limit, "skip": skip},
-    )
-
-
 def session_flags(db: Database, ids: Sequence[str]) -> dict[str, SessionFlags]:
     """Those of the given sessions that have any."""
-    found = rows(db, SessionFlags, "from session_flags where list_contains(?, session_id)", [list(ids)])
+    found = rows(db, SessionFlags, "from session_flags where session_id in (select unnest(?::varchar[]))", [list(ids)])
     return {each.session_id: each for each in found}
 
 

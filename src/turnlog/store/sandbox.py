@@ -56,7 +56,7 @@ def answer(db: Reading, statement: str, *, rows: int | None = ROWS, seconds: flo
     # A thread, because DuckDB holds back Ctrl-C for as long as the statement runs; an event, because a `join` that Ctrl-C
     # breaks off takes the thread for ended.
     attempt = _Attempt()
-    threading.Thread(target=attempt.run, args=(db, parsed, rows), daemon=True).start()
+    threading.Thread(target=attempt.run, args=(db, parsed, rows), name="turnlog-sql", daemon=True).start()
     try:
         in_time = attempt.done.wait(seconds)
     except KeyboardInterrupt:
@@ -66,7 +66,7 @@ def answer(db: Reading, statement: str, *, rows: int | None = ROWS, seconds: flo
         _stop(db, attempt)
         raise StatementRefused(
             f"the statement ran for {seconds:g} s and was stopped. "
-            "Narrow it (a session, a turn, a limit) or give it longer: --timeout"
+            "Narrow it (a session, a turn, a limit) or give it longer: turnlog sql --timeout SECONDS"
         )
     if isinstance(attempt.result, duckdb.CatalogException) and db.define():
         # With everything there, DuckDB says which name was meant.

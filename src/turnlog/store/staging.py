@@ -148,10 +148,13 @@ def load_staged(db: duckdb.DuckDBPyConnection, *known: str) -> None:
     ).fetchall():
         db.execute(schema.sql("place_lifecycle.sql"))
     db.execute(schema.sql("load.sql"))
+    db.execute(schema.sql("roll_up.sql"))
     if db.execute("select 1 from staged where commit_kind = 'lifecycle' limit 1").fetchall():
         db.execute(schema.sql("load_lifecycle.sql"))
     if is_carried:
         db.execute(schema.sql("load_carried.sql"))
+    if db.execute("select 1 from ended where contains(concat(delta, entries), '\"verify\"') limit 1").fetchall():
+        db.execute(schema.sql("load_checks.sql"))
 
 
 def fence(db: duckdb.DuckDBPyConnection) -> None:

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from turnlog.cli.render import record, to_json
 from turnlog.errors import NotFound, TurnlogError
 from turnlog.settings import Settings
-from turnlog.web import commit, diff, files, health, session, sessions, sql, state
+from turnlog.web import commit, diff, files, health, session, sessions, side_by_side, sql, state
 from turnlog.web.asking import Ask
 from turnlog.web.html import join, said
 from turnlog.web.page import Page, a, empty, heading, whole
@@ -29,7 +29,7 @@ VIEWS: dict[str, View] = {
     "/session": session.session,
     "/commit": commit.commit,
     "/diff": diff.diff,
-    "/compare": diff.compare,
+    "/compare": side_by_side.compare,
     "/files": files.working_set,
     "/blame": files.blame,
     "/state": state.state,

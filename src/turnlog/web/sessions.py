@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from turnlog import queries
 from turnlog.cli.render import count, duration
 from turnlog.queries import Session, SessionFlags
@@ -27,31 +29,51 @@ _HEAD = (
 )
 
 
+_FLAGS = {"failed": "with failures", "evicted": "with evictions", "unverified": "with unverified inputs"}
+
+
+class Filters(NamedTuple):
+    text: str
+    status: str
+    flags: dict[str, bool]
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {"q": self.text, "status": self.status, **{name: "1" for name, is_asked in self.flags.items() if is_asked}}
+
+
 def sessions(ask: Ask) -> Page:
-    text, status, failed, skip = ask.text("q"), ask.text("status"), ask.text("failed") == "1", ask.number("skip")
-    found = queries.sessions_like(ask.db, text=text, status=status, failed=failed, limit=_AT_ONCE + 1, skip=skip)
+    filters = Filters(ask.text("q"), ask.text("status"), {name: ask.text(name) == "1" for name in _FLAGS})
+    skip = ask.number("skip")
+    found = queries.sessions_like(
+        ask.db, text=filters.text, status=filters.status, **filters.flags, limit=_AT_ONCE + 1, skip=skip
+    )
     total = queries.totals(ask.db)
     shown, more = found[:_AT_ONCE], len(found) > _AT_ONCE
     flags = queries.session_flags(ask.db, [session.session_id for session in shown])
     known = (count(total.sessions, "session"), count(total.commits, "commit"), count(total.spans, "span"))
     body = join(
         heading("Sessions", *(known if total.sessions else ())),
-        _filters(text, status, failed) if total.sessions else None,
+        _filters(filters) if total.sessions else None,
         _table(shown, flags) if shown else _nothing(total.sessions),
-        _pages(text, status, failed, skip, more),
+        _pages(filters, skip, more),
     )
     return Page("Sessions", body, {"sessions": shown, "flags": list(flags.values())}, place="/")
 
 
-def _filters(text: str, status: str, failed: bool) -> Html:
-    choices = [el("option", "any", value="")] + [el("option", each, value=each, selected=each == status) for each in _STATUSES]
+def _filters(filters: Filters) -> Html:
+    words = filters.text
+    choices = [el("option", each, value=each, selected=each == filters.status) for each in _STATUSES]
     return el(
         "form",
-        el("label", "Search", el("input", type="search", name="q", value=text, placeholder="id or agent", data_key="/")),
-        el("label", "Status", el("select", choices, name="status", data_submit=True)),
-        el("label", el("input", type="checkbox", name="failed", value="1", checked=failed, data_submit=True), "with failures"),
+        el("label", "Search", el("input", type="search", name="q", value=words, placeholder="id or agent", data_key="/")),
+        el("label", "Status", el("select", el("option", "any", value=""), choices, name="status", data_submit=True)),
+        [
+            el("label", el("input", type="checkbox", name=name, value="1", checked=is_asked, data_submit=True), _FLAGS[name])
+            for name, is_asked in filters.flags.items()
+        ],
         el("button", "Show", type="submit"),
-        a("/", "Clear") if text or status or failed else None,
+        a("/", "Clear") if any(filters.query.values()) else None,
         role="search",
         class_="filters",
     )
@@ -101,9 +123,9 @@ def _nothing(total: int) -> Html:
     )
 
 
-def _pages(text: str, status: str, failed: bool, skip: int, more: bool) -> Html | None:
+def _pages(filters: Filters, skip: int, more: bool) -> Html | None:
     def to(start: int) -> str:
-        return link("/", q=text, status=status, failed="1" if failed else "", skip=start)
+        return link("/", **filters.query, skip=start)
 
     if not skip and not more:
         return None

@@ -9,7 +9,7 @@ import anthropic
 from subjects import edge, hand_written
 from subjects.hand_written import Asked, HandWritten, Messages
 
-CALLS = 10_000
+EACH = 1
 
 
 class Subject(HandWritten):

@@ -15,7 +15,7 @@ from subjects import edge
 import turnlog
 
 # A run is two model calls and a tool.
-CALLS = 1_000
+EACH = 3
 
 set_tracing_disabled(True)
 

@@ -2,56 +2,20 @@
 -- view: sessions
 select
     s.session_id as session_id,
-    case
-        when coalesce(l.state_after, '') in ('paused', 'closed', 'archived') and l.since_ns >= coalesce(n.last_turn_ns, 0) then l.state_after
-        when coalesce(u.in_flight_count, 0) > 0 then 'active'
-        when coalesce(u.last_died_ns, 0) > 0
-            and coalesce(n.last_turn_ns, 0) <= u.last_died_ns
-            and s.last_ns <= greatest(u.last_died_ns, coalesce(l.ts_ns, 0)) then 'dead'
-        when coalesce(n.turn_count, 0) = 0 then 'open'
-        else 'idle'
-    end as status,
-    coalesce(l.pinned_after, '') = 'true' as pinned,
+    s.status as status,
+    s.pinned as pinned,
     s.agent as agent,
-    s.first_at as started_at,
-    s.last_at as last_active_at,
-    coalesce(n.turn_count, 0) as turns,
-    s.commit_count as commits,
-    s.failure_count as failures,
-    coalesce(u.in_flight_count, 0) as in_flight,
-    s.input_tokens as tokens_in,
-    s.output_tokens as tokens_out,
-    s.span_count as spans,
-    s.first_ns as started_ns,
-    s.last_ns as last_active_ns,
-    coalesce(n.last_turn_ns, 0) as last_turn_ns,
-    coalesce(l.ts_ns, 0) as last_said_ns
-from session_rows as s
-left join (
-    select
-        t.session_id as session_id,
-        count(*) as turn_count,
-        max(t.first_ns) as last_turn_ns
-    from turn_rows as t
-    group by t.session_id
-) as n on n.session_id = s.session_id
-left join (
-    select
-        r.session_id as session_id,
-        r.state_after as state_after,
-        r.since_ns as since_ns,
-        r.pinned_after as pinned_after,
-        r.ts_ns as ts_ns,
-        row_number() over (partition by r.session_id order by r.ts_ns desc, r.commit_id desc) as age
-    from lifecycle_rows as r
-) as l on l.session_id = s.session_id and l.age = 1
-left join (
-    select
-        f.session_id as session_id,
-        cast(sum(case when f.died_ns = 0 then 1 else 0 end) as bigint) as in_flight_count,
-        max(f.died_ns) as last_died_ns
-    from unfinished_rows as f
-    group by f.session_id
-) as u on u.session_id = s.session_id
-where coalesce(n.turn_count, 0) > 0
-   or coalesce(l.state_after, '') <> ''
+    s.started_at as started_at,
+    s.last_active_at as last_active_at,
+    s.turns as turns,
+    s.commits as commits,
+    s.failures as failures,
+    s.in_flight as in_flight,
+    s.tokens_in as tokens_in,
+    s.tokens_out as tokens_out,
+    s.spans as spans,
+    s.started_ns as started_ns,
+    s.last_active_ns as last_active_ns,
+    s.last_turn_ns as last_turn_ns,
+    s.last_said_ns as last_said_ns
+from session_standings(no_keys()) as s

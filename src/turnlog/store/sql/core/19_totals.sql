@@ -2,7 +2,8 @@
 -- view: totals
 select
     count(*) as sessions,
-    cast(coalesce(sum(s.spans), 0) as bigint) as spans,
-    cast(coalesce(sum(s.commits), 0) as bigint) as commits,
-    cast(coalesce(sum(s.failures), 0) as bigint) as failures
-from sessions as s
+    cast(coalesce(sum(s.span_count), 0) as bigint) as spans,
+    cast(coalesce(sum(s.commit_count), 0) as bigint) as commits,
+    cast(coalesce(sum(s.failure_count), 0) as bigint) as failures
+from session_rows as s
+where s.is_told

@@ -1,15 +1,5 @@
 -- one row: an input of a session: where it comes from, and whether it is verified ('' when nobody has said)
 -- view: sources
-with verifications as (
-    select
-        d.entry_key as checked,
-        max(d.entry_value) as said
-    from delta_rows as d
-    where d.entry_kind = 'source'
-      and d.action = 'verify'
-      and d.op = 'set'
-    group by d.entry_key
-)
 select
     i.session_id as session_id,
     t.turn as turn,
@@ -79,5 +69,5 @@ from (
     where o.age = 1
 ) as i
 join turn_numbers as t on t.session_id = i.session_id and t.turn_id = i.turn_id
-left join verifications as h on h.checked = i.content_hash
-left join verifications as c on c.checked = i.commit_id
+left join check_rows as h on h.checked = i.content_hash
+left join check_rows as c on c.checked = i.commit_id

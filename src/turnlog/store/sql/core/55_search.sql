@@ -1,4 +1,4 @@
--- one row: a commit that has all the terms (in lower case) in what is known of it, its captured content included; an empty term is in all
+-- one row: a commit that has all the terms (in lower case) in what is known of it, its captured content included; an empty term is in all, quotes and blanks alone in none
 -- macro: search(p_session, p_term_a, p_term_b, p_term_c, p_term_d)
 select
     f.commit_id as commit_id,

@@ -24,8 +24,8 @@ left join (
     select
         s.session_id as session_id,
         s.turn_id as turn_id,
-        sum(case when s.commit_kind = 'decision' and s.operation <> '' then s.duration_ms else 0 end) as model_ms,
-        sum(case when s.commit_kind = 'tool' then s.duration_ms else 0 end) as tool_ms,
+        sum(case when s.commit_kind = 'decision' and s.operation <> '' then s.end_ns - s.start_ns else 0 end) / 1e6 as model_ms,
+        sum(case when s.commit_kind = 'tool' then s.end_ns - s.start_ns else 0 end) / 1e6 as tool_ms,
         cast(sum(case when s.commit_kind = 'eviction' then 1 else 0 end) as bigint) as evicted
     from span_rows as s
     group by s.session_id, s.turn_id

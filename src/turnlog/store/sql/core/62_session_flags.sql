@@ -1,22 +1,28 @@
 -- one row: a session of which something left a context, or which has inputs that nobody verified
 -- view: session_flags
 select
-    f.session_id as session_id,
-    cast(sum(f.evicted) as bigint) as evictions,
-    cast(sum(f.doubtful) as bigint) as unverified
-from (
-    select
-        s.session_id as session_id,
-        1 as evicted,
-        0 as doubtful
-    from span_rows as s
-    where s.commit_kind = 'eviction'
-    union all
+    s.session_id as session_id,
+    s.eviction_count as evictions,
+    s.doubt_count - coalesce(v.verified_count, 0) as unverified
+from session_rows as s
+left join (
     select
         u.session_id as session_id,
-        0 as evicted,
-        1 as doubtful
-    from sources as u
-    where u.verified = 'false'
-) as f
-group by f.session_id
+        count(*) as verified_count
+    from (
+        select
+            d.session_id as session_id,
+            d.commit_id as commit_id
+        from doubt_rows as d
+        where d.commit_id in (select c.checked from check_rows as c)
+        union distinct
+        select
+            d.session_id as session_id,
+            d.commit_id as commit_id
+        from doubt_rows as d
+        where d.content_hash in (select c.checked from check_rows as c)
+    ) as u
+    group by u.session_id
+) as v on v.session_id = s.session_id
+where s.eviction_count > 0
+   or s.doubt_count > coalesce(v.verified_count, 0)

@@ -15,19 +15,39 @@ select
     failure_count,
     input_tokens,
     output_tokens,
-    agent
+    agent,
+    eviction_count,
+    doubt_count,
+    -- Nothing is told of a session without a turn or a word about its lifecycle.
+    session_key in (select session_key from raw.turns)
+        or session_key in (select session_key from raw.lifecycle where commit_id not in (select commit_id from raw.fenced)) as is_told
 from raw.sessions;
 
 -- one row: a turn
 create or replace view turn_rows as
 select
     s.session_id,
+    t.session_key::bigint as session_key,
     t.turn_id,
     min(t.first_ns) as first_ns,
     max(t.last_ns) as last_ns
 from raw.turns as t
 join raw.sessions as s using (session_key)
-group by s.session_id, t.turn_id;
+group by s.session_id, t.session_key, t.turn_id;
+
+-- one row: a span that still runs, as one that has ended would be
+create or replace view running_spans as
+select
+    * replace (
+        start_ns as end_ns,
+        'in_flight' as outcome,
+        case
+            when operation = 'execute_tool' then 'tool'
+            when operation in ('chat', 'generate_content', 'text_completion') then 'decision'
+            else commit_kind
+        end as commit_kind
+    )
+from raw.open_spans;
 
 -- one row: a span; one that still runs has outcome in_flight and ends where it began
 create or replace view span_rows as
@@ -57,19 +77,43 @@ select
 from (
     from raw.spans
     union all by name
-    select
-        * replace (
-            start_ns as end_ns,
-            'in_flight' as outcome,
-            case
-                when operation = 'execute_tool' then 'tool'
-                when operation in ('chat', 'generate_content', 'text_completion') then 'decision'
-                else commit_kind
-            end as commit_kind
-        )
-    from raw.open_spans
+    from running_spans
 ) as a
 join raw.sessions as s using (session_key);
+
+-- one row: spans of an instrumentation scope, how many of them are commits, and when the last ended
+create or replace view scope_rows as
+select
+    scope,
+    span_count,
+    commit_count,
+    make_timestamp(last_ns // 1000) as last_at
+from raw.scopes
+union all
+select
+    scope,
+    1,
+    (commit_kind <> '')::bigint,
+    make_timestamp(end_ns // 1000)
+from running_spans
+where scope <> '';
+
+-- one row: an input that was unverified when it came in
+create or replace view doubt_rows as
+select
+    s.session_id,
+    d.commit_id,
+    d.content_hash
+from raw.doubts as d
+join raw.sessions as s using (session_key);
+
+-- one row: a commit or a content that somebody has checked
+create or replace view check_rows as
+select
+    checked,
+    max(said) as said
+from raw.checks
+group by checked;
 
 -- one row: one operation on one entry
 create or replace view delta_rows as
@@ -250,8 +294,9 @@ select
     text as content
 from raw.blobs;
 
--- Whether a text has a term, which is in lower case, and what stands around it.
-create or replace macro holds(content, term) as contains(lower(content), term);
+-- Whether a text has a term, which is in lower case, and what stands around it. Quotes and blanks alone are no term: they
+-- stand between any two places of a commit.
+create or replace macro holds(content, term) as contains(lower(content), term) and (term = '' or trim(term, ' "') <> '');
 create or replace macro excerpt_of(content, term) as substr(content, greatest(instr(lower(content), term) - 60, 1), 200);
 
 -- A digest of a text, and one of many texts in whatever order they come.
@@ -278,39 +323,51 @@ list_contains(
     concat(before, ' > ', after)
 );
 
+-- No keys, and whether a key is one of some; without any, all are. The range is for zone maps.
+create or replace macro no_keys() as []::bigint[];
+create or replace macro among(key, keys) as
+len(keys) = 0
+or (key >= list_min(keys) and key <= list_max(keys) and list_contains(keys, key));
+
 -- one row: a lifecycle state that was said, or a pinning, with the state before and after it. Each is judged by those before it; that
--- a turn began since the one before (`worked`) lets follow what may follow an active session.
+-- a turn began since the one before (`worked`) lets follow what may follow an active session. The session goes along beside the lists:
+-- a filter on what comes out of them would not get below them, and all sessions be judged for one.
 create or replace view lifecycle_rows as
 select
-    s.session_id,
-    j.turn_id,
-    j.commit_id,
-    j.ts_ns,
-    make_timestamp(j.ts_ns // 1000) as changed_at,
-    j.state,
-    j.pause_reason,
-    j.pinned,
-    case when j.worked and not may_enter(j.state_before, j.state) then 'active' else j.state_before end as previous_state,
+    j.session_id,
+    j.session_key::bigint as session_key,
+    j.said.turn_id as turn_id,
+    j.said.commit_id as commit_id,
+    j.said.ts_ns as ts_ns,
+    make_timestamp(j.said.ts_ns // 1000) as changed_at,
+    j.said.state as state,
+    j.said.pause_reason as pause_reason,
+    j.said.pinned as pinned,
+    case when j.said.worked and not may_enter(j.state_before, j.said.state) then 'active' else j.state_before end as previous_state,
     j.effect,
     j.state_after,
-    max(case when j.effect = 'applied' and j.state <> '' then j.ts_ns else 0 end) over earlier as since_ns,
-    coalesce(last_value(nullif(j.pinned, '') ignore nulls) over earlier, '') as pinned_after
+    max(case when j.effect = 'applied' and j.said.state <> '' then j.said.ts_ns else 0 end) over earlier as since_ns,
+    coalesce(last_value(nullif(j.said.pinned, '') ignore nulls) over earlier, '') as pinned_after
 from (
     select
         *,
         case
-            when state = '' then 'applied'
-            when state_after = state and (state_before <> state or (worked and may_enter('active', state))) then 'applied'
-            when state in ('open', state_before) then 'unchanged'
+            when said.state = '' then 'applied'
+            when state_after = said.state and (state_before <> said.state or (said.worked and may_enter('active', said.state))) then 'applied'
+            when said.state in ('open', state_before) then 'unchanged'
             else 'refused'
         end as effect
     from (
         select
-            unnest(said, recursive := true),
+            session_key,
+            session_id,
+            unnest(said) as said,
             unnest(states[:-2]) as state_before,
             unnest(states[2:]) as state_after
         from (
             select
+                w.session_key,
+                w.session_id,
                 list(w order by w.ts_ns, w.commit_id) as said,
                 -- Only the states: measured, a list of whole rows in here takes 15 ms to plan.
                 list_reduce(
@@ -326,9 +383,14 @@ from (
                 ) as states
             from (
                 select
+                    s.session_id,
                     l.*,
-                    coalesce(b.began_ns, 0) > lag(l.ts_ns, 1, 0) over (partition by l.session_key order by l.ts_ns, l.commit_id) as worked
+                    coalesce(b.began_ns, 0) > lag(l.ts_ns, 1, 0) over (
+                        partition by l.session_key, s.session_id
+                        order by l.ts_ns, l.commit_id
+                    ) as worked
                 from raw.lifecycle as l
+                join raw.sessions as s using (session_key)
                 asof left join (
                     select
                         session_key,
@@ -339,17 +401,17 @@ from (
                 ) as b on b.session_key = l.session_key and b.began_ns <= l.ts_ns
                 where l.commit_id not in (select commit_id from raw.fenced)
             ) as w
-            group by w.session_key
+            group by w.session_key, w.session_id
         )
     )
 ) as j
-join raw.sessions as s using (session_key)
-window earlier as (partition by j.session_key order by j.ts_ns, j.commit_id rows unbounded preceding);
+window earlier as (partition by j.session_key, j.session_id order by j.said.ts_ns, j.said.commit_id rows unbounded preceding);
 
 -- one row: a span that runs, or ran when its process died; not of a fenced writer
 create or replace view unfinished_rows as
 select
     s.session_id,
+    u.session_key::bigint as session_key,
     u.commit_id,
     u.started_ns,
     u.died_ns

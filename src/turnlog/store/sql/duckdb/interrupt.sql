@@ -14,6 +14,9 @@ from raw.open_spans as o
 join raw.processes as p using (process_key)
 join dead as d using (process_id);
 
+create or replace temp view ended as
+from cut_short;
+
 insert into raw.spans by name
 select *
 from cut_short

@@ -24,7 +24,9 @@ select
     0,
     0,
     0,
-    ''
+    '',
+    0,
+    0
 from staged
 where record in ('start', 'end', 'turn')
   and session_id not in (select session_id from known_sessions)
@@ -74,6 +76,10 @@ from staged as s
 join met_sessions as x using (session_id)
 join met_processes as p using (process_id)
 where s.record in ('start', 'end', 'turn');
+
+create or replace temp view ended as
+from arrived
+where record = 'end';
 
 insert into raw.spans by name
 select * exclude (record, process_id, session_id, host, pid, hash, text, lost, carried, died_ns, entries, context_changes)

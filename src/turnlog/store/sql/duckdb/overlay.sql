@@ -12,7 +12,9 @@ select
     sum(failure_count)::bigint as failure_count,
     sum(input_tokens)::bigint as input_tokens,
     sum(output_tokens)::bigint as output_tokens,
-    max(agent) as agent
+    max(agent) as agent,
+    sum(eviction_count)::bigint as eviction_count,
+    sum(doubt_count)::bigint as doubt_count
 from (
     from store.raw.sessions
     union all
@@ -71,6 +73,22 @@ from store.raw.interrupted
 where commit_id not in (select commit_id from tail.raw.spans)
 union all
 from tail.raw.interrupted;
+
+create view raw.scopes as
+from store.raw.scopes
+union all
+from tail.raw.scopes;
+
+create view raw.doubts as
+from store.raw.doubts
+where commit_id not in (select commit_id from tail.raw.spans)
+union all
+from tail.raw.doubts;
+
+create view raw.checks as
+from store.raw.checks
+union all
+from tail.raw.checks;
 
 create view raw.blobs as
 from store.raw.blobs

@@ -1,0 +1,214 @@
+"""A turn and its retry, or two sessions, step by step to where they part and beyond."""
+
+from __future__ import annotations
+
+import difflib
+from typing import NamedTuple
+
+from turnlog import queries
+from turnlog.cli.render import duration
+from turnlog.queries import Commit, Divergence, SessionDivergence, Step
+from turnlog.web.asking import Ask
+from turnlog.web.commit import laid_out
+from turnlog.web.html import Html, el, join, said
+from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, outcome_flag, row, table, tabs
+
+_MOST_STEPS = 400
+_MOST_TEXT = 20_000
+
+Parting = Divergence | SessionDivergence | None
+
+
+class _Window(NamedTuple):
+    """Some steps of many: the place of the first, and of the one where the two part (-1 when none is)."""
+
+    steps: list[Step]
+    first: int
+    total: int
+    parted: int
+    address: str
+
+    @property
+    def is_parting(self) -> bool:
+        return self.first <= self.parted < self.first + len(self.steps)
+
+
+def retry(ask: Ask, session: str) -> Page:
+    found = queries.retry_diff(ask.db, session, ask.number("retry"))
+    one, other = found.attempts
+    window = _window(ask, found.steps, found.divergence, link("/diff", session=session, retry=other.turn))
+    commits = _commits(ask, session, session, window.steps, found.divergence)
+    body = join(
+        heading(
+            f"Turn {one.turn} and its retry, turn {other.turn}",
+            *(
+                f"turn {each.turn}: {each.outcome}, {duration(each.duration_ms)}, {each.tokens_in:,} tokens in"
+                for each in found.attempts
+            ),
+        ),
+        tabs(session, "/diff", other.turn),
+        _parted(ask, found.divergence, commits, window),
+        card("Step by step", _steps(window, commits, f"turn {one.turn}", f"turn {other.turn}")),
+    )
+    return Page(f"Retry of turn {one.turn}", body, found)
+
+
+def compare(ask: Ask) -> Page:
+    if not ask.text("a") or not ask.text("b"):
+        body = join(
+            heading("Compare two sessions"),
+            _choose_sessions(ask, "", ""),
+            empty(
+                "Two runs of one task, step by step, to where they part.", "The beginning of an id is enough, if it is unique."
+            ),
+        )
+        return Page("Compare sessions", body, {}, place="/compare")
+    one, other = ask.session("a"), ask.session("b")
+    found = queries.session_diff(ask.db, one, other)
+    window = _window(ask, found.steps, found.divergence, link("/compare", a=one, b=other))
+    commits = _commits(ask, one, other, window.steps, found.divergence)
+    body = join(
+        heading("Compare two sessions"),
+        _choose_sessions(ask, one, other),
+        _parted(ask, found.divergence, commits, window),
+        card("Step by step", _steps(window, commits, one, other, by_turn=True)),
+    )
+    return Page(f"{one} and {other}", body, found, place="/compare")
+
+
+def _choose_sessions(ask: Ask, one: str, other: str) -> Html:
+    known = [el("option", value=each.session_id) for each in queries.sessions_like(ask.db, limit=20)]
+    return el(
+        "form",
+        el("label", "Session", el("input", name="a", value=one, required=True, list="known", class_="session")),
+        el("label", "and", el("input", name="b", value=other, required=True, list="known", class_="session")),
+        el("datalist", known, id="known"),
+        el("button", "Compare", type="submit"),
+        action="/compare",
+        class_="filters",
+    )
+
+
+def _window(ask: Ask, steps: list[Step], parted: Parting, address: str) -> _Window:
+    """The steps that are asked for; without a word, those where the two part."""
+    sides = (parted.commit_a, parted.commit_b) if parted else None
+    at = next((place for place, step in enumerate(steps) if (step.commit_a, step.commit_b) == sides), -1)
+    wanted = min(ask.number("skip", max(at, 0)), max(len(steps) - 1, 0))
+    first = wanted - wanted % _MOST_STEPS
+    return _Window(steps[first : first + _MOST_STEPS], first, len(steps), at, address)
+
+
+def _commits(ask: Ask, one: str, other: str, steps: list[Step], parted: Parting) -> dict[str, Commit]:
+    told: list[Step | Divergence | SessionDivergence] = [*steps, *([parted] if parted else [])]
+    return queries.commits(ask.db, one, [each.commit_a for each in told]) | queries.commits(
+        ask.db, other, [each.commit_b for each in told]
+    )
+
+
+def _parted(ask: Ask, divergence: Parting, commits: dict[str, Commit], window: _Window) -> Html:
+    if divergence is None:
+        return el("p", flag("SAME", "good"), " Both did the same.", class_="notice good")
+    one, other = commits.get(divergence.commit_a), commits.get(divergence.commit_b)
+    texts = None
+    if one and other:
+        ins = (input_text(ask, one), input_text(ask, other))
+        outs = (_output_text(ask, one), _output_text(ask, other))
+        texts = [
+            (el("h3", name), text_diff(*sides))
+            for name, sides in (("What went in", ins), ("What came out", outs))
+            if sides[0] != sides[1]
+        ]
+    turn = f"turn {divergence.turn}, " if isinstance(divergence, SessionDivergence) else ""
+    return card(
+        "They part",
+        el(
+            "p",
+            flag("PARTED", "bad"),
+            f" at {turn}step {divergence.step}: ",
+            el("strong", divergence.cause),
+            ". ",
+            a("#parted" if window.is_parting else f"{window.address}#parted", "Show it"),
+        ),
+        texts,
+    )
+
+
+def _steps(window: _Window, commits: dict[str, Commit], left: str, right: str, *, by_turn: bool = False) -> Html:
+    def side(id: str) -> Html:
+        commit = commits.get(id)
+        if commit is None:
+            return el("td", "no such step" if not id else "", class_="none")
+        what = commit.error_message or commit.choice or commit.input_summary
+        told = "" if commit.output_summary == what else commit.output_summary
+        return el(
+            "td",
+            commit_link(id, commit.session_id),
+            " ",
+            el("strong", said(commit.tool or commit.kind)),
+            " ",
+            outcome_flag(commit.outcome),
+            " ",
+            said(what),
+            " ",
+            el("span", said(told), class_="told") if told else None,
+        )
+
+    rows = []
+    for place, step in enumerate(window.steps, window.first):
+        here = place == window.parted
+        same = step.same and step.same_context and step.same_request
+        rows.append(
+            row(
+                f"{step.turn}.{step.step}" if by_turn else step.step,
+                "=" if same and not here else "≠",
+                side(step.commit_a),
+                side(step.commit_b),
+                id="parted" if here else None,
+                class_="parted" if here else "same" if same else None,
+                data_row=True,
+            )
+        )
+    if not rows:
+        return empty("Neither took a step.")
+    shown = table(("Step", "Same", left, right), rows, caption="Steps side by side", class_="sides")
+    return join(shown, _pages(window))
+
+
+def _pages(window: _Window) -> Html | None:
+    last = window.first + len(window.steps)
+    if len(window.steps) == window.total:
+        return None
+
+    def to(first: int) -> str:
+        return f"{window.address}&skip={first}"
+
+    return el(
+        "nav",
+        a(to(window.first - _MOST_STEPS), "← Earlier") if window.first else None,
+        a(to(last), "Later →") if last < window.total else None,
+        el("span", f"Steps {window.first + 1:,} to {last:,} of {window.total:,}"),
+        class_="pages",
+        aria_label="Pages",
+    )
+
+
+def input_text(ask: Ask, commit: Commit) -> str:
+    whole = queries.blob(ask.db, commit.input_hash) if commit.input_hash else None
+    return laid_out(whole if whole is not None else commit.input_summary)
+
+
+def _output_text(ask: Ask, commit: Commit) -> str:
+    whole = queries.blob(ask.db, commit.output_hash) if commit.output_hash else None
+    return laid_out(whole if whole is not None else commit.output_summary)
+
+
+def text_diff(before: str, after: str) -> Html:
+    """Line by line, with what is alike around it."""
+    lines = difflib.unified_diff(before[:_MOST_TEXT].splitlines(), after[:_MOST_TEXT].splitlines(), lineterm="", n=3)
+    kinds = {"+": "ins", "-": "del"}
+    return el(
+        "pre",
+        [el(kinds.get(line[:1], "span"), said(line), "\n") for line in list(lines)[2:]] or "alike but for white space",
+        class_="diff",
+        tabindex="0",
+    )
