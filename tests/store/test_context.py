@@ -348,9 +348,10 @@ def test_an_evicted_entry_leaves_the_state_only_if_it_is_transient(tmp_path: Pat
         assert db.execute(f"{kept} state order by kind").fetchall() == durable
         assert db.execute(f"{kept} state_at('s', 2) order by kind").fetchall() == durable
         assert db.execute(f"{kept} state_at('s', 1) order by kind").fetchall() == [*durable, ("source", "https://x", "", 1)]
-        changed = "select kind, key, change from"
-        assert db.execute(f"{changed} turn_diffs where turn = 2").fetchall() == [("source", "https://x", "removed")]
-        assert db.execute(f"{changed} turn_diff('s', 1, 2)").fetchall() == [("source", "https://x", "removed")]
+        changed = "select kind, key, change, turn, commit_id from"
+        removed = [("source", "https://x", "removed", 2, story.ids["gone"])]
+        assert db.execute(f"{changed} turn_diffs where turn = 2").fetchall() == removed
+        assert db.execute(f"{changed} turn_diff('s', 1, 2)").fetchall() == removed
         told = "select kind, summary, introduced_in, reason, lineage from"
         assert db.execute(f"{told} evictions order by kind").fetchall() == [
             ("decision", "sqlite", 1, "", ""),

@@ -292,7 +292,7 @@ def test_turn_diff(ask: Answers) -> None:
         labels = {commit: label for label, commit in ask.ids.items()}
         return [(*row[:5], labels.get(row[5], "")) for row in rows]
 
-    assert diff(2, 3) == [(*row[:5], "" if row[2] == "removed" and row[0] != "file" else row[5]) for row in CHANGED_IN_3]
+    assert diff(2, 3) == CHANGED_IN_3
     assert diff(1, 2) == [
         ("decision", "db", "added", "", "sqlite", "sqlite"),
         ("source", "https://x", "added", "", "", "fetch"),

@@ -98,3 +98,15 @@ def test_what_is_not_there_is_an_error_with_a_hint(told: Served) -> None:
     assert answer.status == 404
     assert answer.text.startswith('{"error":"there is no session \'parsing\'. Nearest: parser')
     assert told.ask("/session?id=s&turn=x", Authorization=f"Bearer {told.token}").status == 404
+
+
+def test_an_address_that_leads_nowhere_is_a_page_that_leads_back(vacant: Served) -> None:
+    answer = vacant.ask("/<b>nowhere", Authorization=f"Bearer {vacant.token}")
+    assert answer.status == 404
+    assert "there is nothing at /&lt;b&gt;nowhere." in answer.text
+    assert '<a href="/">All sessions</a>' in answer.text
+
+
+def test_the_list_of_sessions_has_a_name_of_its_own(told: Served) -> None:
+    named, first = (told.ask(path, Authorization=f"Bearer {told.token}") for path in ("/sessions?q=parser", "/?q=parser"))
+    assert (named.status, named.text.count("<tr")) == (200, first.text.count("<tr"))

@@ -26,6 +26,8 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     story = Story(Settings(directory=directory))
     for turn in range(1, TURNS + 1):
         story.chat(f"answer {turn}", "long", f"t{turn}", choice="answer")
+    story.note("set", "endless", "v1", change("decision", "db", "A" * 200))
+    story.note("gone", "endless", "v2", change("decision", "db", "", "evict"))
     story.chat("begin", "wide", "u0", choice="answer")
     story.note("notes", "wide", "u1", *(change("fact", f"f{number}", "v") for number in range(MANY)))
     for number in range(MANY):
@@ -109,3 +111,16 @@ def test_two_that_part_late_open_with_it_in_view(long: Served, open_page: Open) 
     page.wait_for_function(
         "() => { const { y } = document.querySelector('#parted').getBoundingClientRect(); return 0 <= y && y <= innerHeight; }"
     )
+
+
+def test_an_endless_word_leaves_the_words_beside_it_whole(long: Served, open_page: Open) -> None:
+    page = open_page(long, "/state?session=endless")
+    row = page.get_by_role("region", name="Out of context").get_by_role("row").nth(1)
+    assert "AAA" in row.inner_text()
+    lines = """cell => {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        return new Set([...words.getClientRects()].map(line => line.top)).size;
+    }"""
+    for label in ("Kind", "Commit"):
+        assert row.locator(f"[data-label={label}]").evaluate(lines) == 1

@@ -25,7 +25,7 @@ from turnlog.web.watching import Watch
 
 View = Callable[[Ask], Page]
 VIEWS: dict[str, View] = {
-    "/": sessions.sessions,
+    "/sessions": sessions.sessions,
     "/session": session.session,
     "/commit": commit.commit,
     "/diff": diff.diff,
@@ -54,14 +54,17 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     async def live(request: Request) -> Response:
         return StreamingResponse(_changes(request, watch, stopping), media_type="text/event-stream")
 
-    routes = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in VIEWS.items()]
-    routes += [
-        Route("/sessions.json" if path == "/" else f"{path}.json", _json(view, settings), methods=["GET"])
-        for path, view in VIEWS.items()
-    ]
+    async def nowhere(request: Request, _: Exception) -> Response:
+        page = _error_page(f"there is nothing at {request.url.path}.", 404)
+        return HTMLResponse(whole(page, await watch.state(), request.cookies.get(_THEME, "")), page.status)
+
+    pages = {"/": sessions.sessions, **VIEWS}
+    routes = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in pages.items()]
+    routes += [Route(f"{path}.json", _json(view, settings), methods=["GET"]) for path, view in VIEWS.items()]
     routes.append(Route("/sql.csv", _csv(settings), methods=["GET"]))
     static = StaticFiles(directory=Path(__file__).parent / "static")
-    return Starlette(routes=[*routes, Route("/live", live, methods=["GET"]), Mount("/static", static)])
+    routes += [Route("/live", live, methods=["GET"]), Mount("/static", static)]
+    return Starlette(routes=routes, exception_handlers={404: nowhere})
 
 
 def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], object]:
@@ -98,11 +101,12 @@ def _ask(view: View, settings: Settings, request: Request) -> Page:
         with Ask(settings, request.query_params) as ask:
             return view(ask)
     except TurnlogError as error:
-        status = 404 if isinstance(error, NotFound) else 503
-        title = "Not found" if status == 404 else "Cannot read"
-        return Page(
-            title, join(heading(title), empty(said(error), a("/", "All sessions"))), {"error": str(error)}, status=status
-        )
+        return _error_page(str(error), 404 if isinstance(error, NotFound) else 503)
+
+
+def _error_page(message: str, status: int) -> Page:
+    title = "Not found" if status == 404 else "Cannot read"
+    return Page(title, join(heading(title), empty(said(message), a("/", "All sessions"))), {"error": message}, status=status)
 
 
 def _plain(data: object) -> object:

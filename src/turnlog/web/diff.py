@@ -73,7 +73,9 @@ def _differences(found: list[Difference], session: str) -> Html:
             each.kind,
             said(short(each.key)),
             _values(each),
-            el("td", said(each.tool), " ", commit_link(each.commit_id, session), f" turn {each.turn}"),
+            el("td", said(each.tool), " ", commit_link(each.commit_id, session), f" turn {each.turn}")
+            if each.commit_id
+            else "-",
             data_row=True,
         )
         for each in found[:_MOST_ROWS]

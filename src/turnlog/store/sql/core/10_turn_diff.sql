@@ -11,9 +11,9 @@ select
     d.value_before as before_value,
     d.value_after as after_value,
     case when d.in_after = 0 and d.was_deleted = 1 then 'delete' else d.action_after end as action,
-    case when d.in_after = 0 then d.turn_deleted else d.turn_after end as turn,
-    case when d.in_after = 0 then d.commit_deleted else d.commit_after end as commit_id,
-    case when d.in_after = 0 then d.tool_deleted else d.tool_after end as tool
+    case when d.in_after = 0 then d.turn_removed else d.turn_after end as turn,
+    case when d.in_after = 0 then d.commit_removed else d.commit_after end as commit_id,
+    case when d.in_after = 0 then d.tool_removed else d.tool_after end as tool
 from (
     select
         u.kind as kind,
@@ -25,9 +25,9 @@ from (
         max(u.deleted_side) as was_deleted,
         max(u.restored_side) as was_restored,
         max(u.created_side) as was_created,
-        max(case when u.deleted_side = 1 then u.commit_id else '' end) as commit_deleted,
-        max(case when u.deleted_side = 1 then u.turn else 0 end) as turn_deleted,
-        max(case when u.deleted_side = 1 then u.tool else '' end) as tool_deleted,
+        max(case when u.removed_side = 1 then u.commit_id else '' end) as commit_removed,
+        max(case when u.removed_side = 1 then u.turn else 0 end) as turn_removed,
+        max(case when u.removed_side = 1 then u.tool else '' end) as tool_removed,
         max(case when u.before_side = 1 then u.commit_id else '' end) as commit_before,
         max(case when u.after_side = 1 then u.commit_id else '' end) as commit_after,
         max(case when u.after_side = 1 then u.action else '' end) as action_after,
@@ -45,6 +45,7 @@ from (
             r.tool as tool,
             case when r.op = 'set' and r.is_before = 1 and r.age_before = 1 then 1 else 0 end as before_side,
             case when r.op = 'set' and r.is_after = 1 and r.age_after = 1 then 1 else 0 end as after_side,
+            case when r.op <> 'set' and r.is_before = 0 and r.age_after = 1 then 1 else 0 end as removed_side,
             case when r.kind = 'file' and r.op = 'drop' and r.is_before = 0 then 1 else 0 end as deleted_side,
             case when r.kind = 'file' and r.op = 'drop' and r.is_after = 0 then 1 else 0 end as restored_side,
             case when r.kind = 'file' and r.op <> 'drop' and r.is_before <> r.is_after then 1 else 0 end as created_side
