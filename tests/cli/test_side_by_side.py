@@ -65,6 +65,8 @@ session s  turn 2 and turn 3  attempts 1 and 2 of 3
 outcome  error  ok
 tokens  30 in, 6 out  30 in, 6 out
 time  4.5 s  4.5 s
+entries that differ
+  ~  tool  run  timeout -> ok  ID -> ID
 """
 
 
@@ -258,7 +260,7 @@ def run_twice(story: Attempts, **second: object) -> None:
 
 
 def test_two_sessions_are_shown_to_where_they_part(story: Attempts, turnlog: Turnlog) -> None:
-    run_twice(story, read={"output_hash": "something else"})
+    run_twice(story, read={"output_hash": "something else"}, run={"outcome": "error"})
     assert plain(turnlog("diff", "first", "sec").out) == [
         "  first  second",
         "  1 step before, alike in both",
@@ -272,15 +274,18 @@ def test_two_sessions_are_shown_to_where_they_part(story: Attempts, turnlog: Tur
         "=  3.1  ID  decision  call read, run  ID  decision  call read, run",
         "~  3.2  ID  read  ID  read",
         "  first divergence: tool result - the same call came back differently",
-        "=  3.3  ID  run  ID  run",
+        "~  3.3  ID  run  ID  run  ERROR",
         "=  3.4  ID  decision  answer  ID  decision  answer",
         "turns  3  3",
-        "failed  0  0",
+        "failed  0  1",
         "tokens  90 in, 18 out  90 in, 18 out",
         "time  14.5 s  14.5 s",
+        "entries that differ",
+        "  ~  tool  run  ok -> error  ID -> ID",
     ]
     found = json.loads(turnlog("diff", "first", "sec", "--json").out)
     assert (len(found["steps"]), found["divergence"]["turn"], found["divergence"]["cause"]) == (12, 3, "tool result")
+    assert [(entry["key"], entry["value_a"], entry["value_b"]) for entry in found["entries"]] == [("run", "ok", "error")]
 
 
 def test_two_sessions_that_did_the_same_say_so(story: Attempts, turnlog: Turnlog) -> None:

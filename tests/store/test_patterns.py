@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from store.attempts import ANSWERS
-from store.story import SECOND, START
+from store.story import SECOND, START, change, touch
 from store.test_retries import Asked
 from turnlog import queries
 from turnlog.errors import NotFound
@@ -193,3 +193,49 @@ def test_a_session_is_not_compared_with_itself(story: Asked, settings: Settings)
     load(settings, patience=1)
     with queries.reading(settings) as db, pytest.raises(NotFound, match="give two sessions"):
         queries.session_diff(db, "a", "a")
+
+
+PAIRED = "select change, kind, key, op_a, op_b, value_a, value_b, commit_a, commit_b from paired_entries"
+
+
+def test_paired_entries(story: Asked) -> None:
+    for session, choice, written in (("a", "a dict", "v1"), ("b", "a Counter", "v2")):
+        story.chat(
+            f"{session} asks", session, session, choice="call write", delta=[change("decision", f"of {session}", "call write")]
+        )
+        delta = [change("decision", "how", choice)]
+        story.span(
+            f"{session} decides", session, session, commit_kind="decision", decision_about="how", choice=choice, delta=delta
+        )
+        story.tool(
+            f"{session} writes",
+            session,
+            session,
+            "write",
+            touch("create", "both.py", written),
+            touch("create", "alike.py", "v"),
+        )
+        story.tool(f"{session} scribbles", session, session, "write", touch("create", f"{session}.tmp"))
+        story.tool(f"{session} tidies", session, session, "write", touch("delete", f"{session}.tmp"))
+    story.tool("b deletes", "b", "b", "rm", touch("delete", "old.py"))
+    story.note("a knows", "a", "a", change("fact", "owner", "Ada"))
+    assert story.ask(f"{PAIRED}('a', 0, 'b', 0) order by kind, key") == [
+        ("changed", "decision", "how", "set", "set", "a dict", "a Counter", "a decides", "b decides"),
+        ("removed", "fact", "owner", "set", "", "Ada", "", "a knows", ""),
+        ("changed", "file", "both.py", "set", "set", "v1", "v2", "a writes", "b writes"),
+        ("added", "file", "old.py", "", "drop", "", "", "", "b deletes"),
+        ("added", "tool", "rm", "", "set", "", "ok", "", "b deletes"),
+    ]
+    assert story.ask(f"{PAIRED}('a', 0, 'a', 0)") == []
+
+
+def test_paired_entries_of_two_turns_are_what_each_did_not_what_it_found(story: Asked) -> None:
+    story.note("begins", "s", "t1", change("fact", "found", "both"), change("fact", "plan", "one"))
+    story.note("tries", "s", "t2", change("fact", "plan", "", "drop"), change("fact", "result", "wrong"))
+    story.note("between", "s", "t3", change("fact", "else", "where"))
+    story.note("again", "s", "t4", change("fact", "result", "right"), change("fact", "hint", "new"))
+    assert story.ask(f"{PAIRED}('s', 2, 's', 4) order by kind, key") == [
+        ("added", "fact", "hint", "", "set", "", "new", "", "again"),
+        ("removed", "fact", "plan", "drop", "", "", "", "tries", ""),
+        ("changed", "fact", "result", "set", "set", "wrong", "right", "tries", "again"),
+    ]

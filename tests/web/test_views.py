@@ -89,7 +89,7 @@ def test_a_session_shows_its_turns_and_its_log(told: Served, demo: str, open_pag
     ]
     second = page.locator(".log li", has=page.get_by_text("run_tests", exact=True)).nth(1)
     assert "ATTEMPT 2" in texts(second.locator(".flag"))
-    assert texts(page.locator(".turns li").nth(2).locator(".flag")) == [f"{bars[1].failures} FAILED"]
+    assert texts(page.locator(".turns li").nth(2).locator(".flag")) == [f"{bars[1].failures} FAILED", "1 RETRIED"]
     for turn, bar in enumerate(reversed(bars)):
         drawn = (
             page.locator(".turns li").nth(turn).locator("rect").evaluate_all("found => found.map(each => each.classList[0])")
@@ -202,6 +202,8 @@ def test_a_turn_and_its_retry_are_shown_to_where_they_part(told: Served, open_pa
         ["4", "=", "ID decision answer", "ID decision answer"],
     ]
     assert page.locator("#parted td").first.inner_text() == "3"
+    assert facts(page)[-1] == "~1 changed"
+    assert cells(page, "Entries that differ") == [["~ changed", "tool", "run", "timeout run ID", "ok run ID"]]
 
 
 def test_two_sessions_are_compared_and_the_divergence_is_in_view(told: Served, demo: str, open_page: Open) -> None:
@@ -216,6 +218,14 @@ def test_two_sessions_are_compared_and_the_divergence_is_in_view(told: Served, d
     assert 0 <= seen["y"] <= 844
     both = texts(page.get_by_role("table", name="Steps side by side").locator("thead th"))
     assert both == ["Step", "Same", demo, "parser"]
+    differ = cells(page, "Entries that differ")
+    assert ["- removed", "decision", "how to count", "collections.Counter ID", "-"] in differ
+    assert ["+ added", "tool", "read_page", "-", "ok read_page ID"] in differ
+    commits = page.get_by_role("table", name="Entries that differ").locator("a.id")
+    assert {link.split("session=")[1].split("&")[0] for link in commits.evaluate_all("all => all.map(each => each.href)")} == {
+        demo,
+        "parser",
+    }
 
 
 def test_the_working_set_is_a_heat_strip_that_leads_to_blame(told: Served, demo: str, open_page: Open) -> None:

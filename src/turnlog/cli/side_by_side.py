@@ -9,11 +9,22 @@ import argparse
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.commit import SHORT_ID, what
-from turnlog.cli.render import Screen, Styled, Text, count, duration, inert, record, screen
+from turnlog.cli.render import Screen, Styled, Text, count, duration, inert, record, screen, short
 from turnlog.cli.widths import columns, cut, pad
 from turnlog.errors import TurnlogError
-from turnlog.queries import Commit, Divergence, RetryDiff, Session, SessionDiff, SessionDivergence, Step, TurnAttempt
+from turnlog.queries import (
+    Commit,
+    Divergence,
+    PairedEntry,
+    RetryDiff,
+    Session,
+    SessionDiff,
+    SessionDivergence,
+    Step,
+    TurnAttempt,
+)
 
+MARKS = {"added": Styled("+", "green"), "removed": Styled("-", "red"), "changed": Styled("~", "yellow")}
 _ALL_COMMITS = 2**31
 _GUTTER = 9
 # Of two sessions, so many steps before and after the one at which they part.
@@ -49,6 +60,7 @@ def diff_retry(options: argparse.Namespace) -> int:
         out.json(record(found) | {"divergence": record(found.divergence) if found.divergence else None})
         return 0
     _show(out, found, commits)
+    _show_entries(out, found.entries)
     return 0
 
 
@@ -72,6 +84,7 @@ def diff_sessions(options: argparse.Namespace) -> int:
         out.json(record(found) | {"divergence": record(found.divergence) if found.divergence else None})
         return 0
     _show_sessions(out, found, shown, commits)
+    _show_entries(out, found.entries)
     return 0
 
 
@@ -158,6 +171,26 @@ def _show_steps(
         out.line(" " * _GUTTER, Styled("no divergence: both did the same", "green"))
     for name, left, right in ends:
         _line(out, name, left, right, width)
+
+
+def _show_entries(out: Screen, entries: list[PairedEntry]) -> None:
+    if entries:
+        out.line(Styled("entries that differ", "bold"))
+    rows: list[tuple[Text, ...]] = [
+        (
+            MARKS[entry.change],
+            entry.kind,
+            short(entry.key),
+            f"{_held(entry.op_a, entry.value_a)} -> {_held(entry.op_b, entry.value_b)}",
+            Styled(" -> ".join(id[:SHORT_ID] for id in (entry.commit_a, entry.commit_b) if id), "dim"),
+        )
+        for entry in entries
+    ]
+    out.table(rows, indent="  ")
+
+
+def _held(op: str, value: str) -> str:
+    return short(value) or "set" if op == "set" else f"({op or 'none'})"
 
 
 def _line(out: Screen, label: str, left: str, right: str, width: int, style: str = "") -> None:

@@ -12,7 +12,7 @@ from turnlog.cli.commit import SHORT_ID, failure
 from turnlog.cli.context import evicted_state
 from turnlog.cli.patterns import show_loops
 from turnlog.cli.render import Screen, Styled, Text, count, day_time, duration, record, screen, short
-from turnlog.cli.side_by_side import diff_retry, diff_sessions
+from turnlog.cli.side_by_side import MARKS, diff_retry, diff_sessions
 from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
 _ALL_TURNS = 2**31
@@ -20,7 +20,6 @@ _LAST_FAILURES = 5
 _LAST_STEPS = 3
 # What a model chose in one call is kept under the call's span id; a session has hundreds of those.
 _STEP = re.compile(r"[0-9a-f]{16}")
-_MARKS = {"added": Styled("+", "green"), "removed": Styled("-", "red"), "changed": Styled("~", "yellow")}
 
 
 def state(options: argparse.Namespace) -> int:
@@ -192,7 +191,7 @@ def _show_differences(out: Screen, found: TurnDiff) -> None:
         out.line("no difference")
     # What was chosen in one call is an entry under the call's own id; below, the same choice comes with its reason.
     rows: list[tuple[Text, ...]] = [
-        (_MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id))
+        (MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id))
         for row in found.differences
         if not (row.kind == "decision" and _STEP.fullmatch(row.key))
     ]

@@ -86,7 +86,7 @@ from turnlog.queries.session import (
     totals,
     turns,
 )
-from turnlog.queries.step import Divergence, SessionDiff, SessionDivergence, Step, session_diff
+from turnlog.queries.step import Divergence, PairedEntry, SessionDiff, SessionDivergence, Step, session_diff
 from turnlog.queries.timeline import SessionFlags, TurnBar, session_flags, turn_bars
 
 __all__ = [
@@ -113,6 +113,7 @@ __all__ = [
     "NestedSession",
     "OutOfContext",
     "OutcomeCost",
+    "PairedEntry",
     "Patterns",
     "Pending",
     "Retry",

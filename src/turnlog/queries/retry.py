@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnlog.errors import NotFound
 from turnlog.queries.asking import Database, listed, rows
-from turnlog.queries.step import Divergence, Step, paired_steps
+from turnlog.queries.step import Divergence, PairedEntry, Step, paired_entries, paired_steps
 
 
 class Retry(NamedTuple):
@@ -43,12 +43,13 @@ class TurnAttempt(NamedTuple):
 
 
 class RetryDiff(NamedTuple):
-    """Two attempts of one turn, the earlier one first, step by step to where they part and beyond."""
+    """Two attempts of one turn, the earlier one first, step by step to where they part and beyond, and what came of both."""
 
     session_id: str
     attempts: list[TurnAttempt]
     steps: list[Step]
     divergence: Divergence | None
+    entries: list[PairedEntry]
 
 
 def retries(db: Database, session: str) -> list[Retry]:
@@ -75,13 +76,14 @@ def retry_diff(db: Database, session: str, turn: int = 0, *, attempt: int = 0, s
         others = ", ".join(f"attempt {row.attempt} (turn {row.turn})" for row in siblings)
         raise NotFound(f"turn {turn} is attempt {chosen.attempt} of {chosen.attempts}. Compare it with {others}.")
     pair = sorted((chosen, other), key=lambda row: row.attempt)
-    sides = [session, pair[0].turn, pair[1].turn]
-    parted = rows(db, Divergence, "from first_divergence(?, ?, ?)", sides)
+    turns = [side.turn for side in pair]
+    parted = rows(db, Divergence, "from first_divergence(?, ?, ?)", [session, *turns])
     return RetryDiff(
         session,
         pair,
-        paired_steps(db, session, session, pair[0].turn, pair[1].turn),
+        paired_steps(db, session, session, *turns),
         parted[0] if parted else None,
+        paired_entries(db, session, session, *turns),
     )
 
 

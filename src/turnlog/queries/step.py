@@ -58,17 +58,39 @@ class SessionDivergence(NamedTuple):
     outcome_b: str
 
 
+class PairedEntry(NamedTuple):
+    """An entry that came out differently on the two sides; a side that has none of it is empty, `op` included."""
+
+    kind: str
+    key: str
+    change: str
+    op_a: str
+    op_b: str
+    value_a: str
+    value_b: str
+    commit_a: str
+    commit_b: str
+    tool_a: str
+    tool_b: str
+
+
 class SessionDiff(NamedTuple):
-    """Two runs of one task, turn by turn and step by step, to where they part and beyond."""
+    """Two runs of one task, turn by turn and step by step, to where they part and beyond, and what came of both."""
 
     sessions: list[Session]
     steps: list[Step]
     divergence: SessionDivergence | None
+    entries: list[PairedEntry]
 
 
 def paired_steps(db: Database, session_a: str, session_b: str, turn_a: int = 0, turn_b: int = 0) -> list[Step]:
     sides = [session_a, turn_a, session_b, turn_b]
     return rows(db, Step, "from paired_steps(?, ?, ?, ?) order by turn, step", sides)
+
+
+def paired_entries(db: Database, session_a: str, session_b: str, turn_a: int = 0, turn_b: int = 0) -> list[PairedEntry]:
+    sides = [session_a, turn_a, session_b, turn_b]
+    return rows(db, PairedEntry, "from paired_entries(?, ?, ?, ?) order by kind, change, key", sides)
 
 
 def session_diff(db: Database, session_a: str, session_b: str) -> SessionDiff:
@@ -79,4 +101,5 @@ def session_diff(db: Database, session_a: str, session_b: str) -> SessionDiff:
         [session_of(db, session_a), session_of(db, session_b)],
         paired_steps(db, session_a, session_b),
         parted[0] if parted else None,
+        paired_entries(db, session_a, session_b),
     )

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from turnlog.cli.render import record, to_json
@@ -59,7 +59,7 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
         return HTMLResponse(whole(page, await watch.state(), request.cookies.get(_THEME, "")), page.status)
 
     pages = {"/": sessions.sessions, **VIEWS}
-    routes = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in pages.items()]
+    routes: list[BaseRoute] = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in pages.items()]
     routes += [Route(f"{path}.json", _json(view, settings), methods=["GET"]) for path, view in VIEWS.items()]
     routes.append(Route("/sql.csv", _csv(settings), methods=["GET"]))
     static = StaticFiles(directory=Path(__file__).parent / "static")

@@ -8,11 +8,9 @@ from turnlog.queries import Decided, Difference, Failed
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
 from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, nothing, row, table, tabs
-from turnlog.web.side_by_side import input_text, retry, text_diff
+from turnlog.web.side_by_side import MOST_TEXTS, SIGNS, change_counts, changed_texts, retry, text_diff
 
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _MOST_ROWS = 400
-_MOST_TEXTS = 20
 
 
 def diff(ask: Ask) -> Page:
@@ -24,11 +22,10 @@ def diff(ask: Ask) -> Page:
     before = ask.number("a", max(after - 1, 0))
     found = queries.diff(ask.db, session, before, after)
     again = [each for each in queries.retries(ask.db, session) if each.kind == "turn"]
-    counts = {change: sum(each.change == change for each in found.differences) for change in _SIGNS}
     body = join(
         heading(
             f"Turn {before} → turn {after}",
-            *(el("span", f"{_SIGNS[change]}{many} {change}", class_=change) for change, many in counts.items() if many),
+            *change_counts(found.differences),
             flag(f"{len(found.failures)} failed", "bad") if found.failures else "",
         ),
         tabs(session, "/diff", after),
@@ -69,7 +66,7 @@ def _differences(found: list[Difference], session: str) -> Html:
         return empty("The state is the same after both.")
     rows = [
         row(
-            el("td", f"{_SIGNS[each.change]} {each.change}", class_=each.change),
+            el("td", f"{SIGNS[each.change]} {each.change}", class_=each.change),
             each.kind,
             said(short(each.key)),
             _values(each),
@@ -99,19 +96,13 @@ def _values(each: Difference) -> Html:
 
 
 def _texts(ask: Ask, session: str, before: int, found: list[Difference]) -> Html | None:
-    """What was last written to a changed file, beside what had been written to it: entries hold the hash of a content."""
-    changed = [each for each in found if each.change == "changed" and each.kind == "file"][:_MOST_TEXTS]
+    changed = [each for each in found if each.change == "changed" and each.kind == "file"][:MOST_TEXTS]
     if not changed:
         return None
     earlier = {(entry.kind, entry.key): entry.commit_id for entry in queries.state(ask.db, session, before)} if before else {}
-    pairs = [(each, earlier.get((each.kind, each.key), ""), each.commit_id) for each in changed]
-    commits = queries.commits(ask.db, session, [id for _, one, other in pairs for id in (one, other)])
-    shown = [
-        (el("h3", said(each.key)), text_diff(input_text(ask, commits[one]), input_text(ask, commits[other])))
-        for each, one, other in pairs
-        if one in commits and other in commits and one != other
-    ]
-    return card("Changed texts", shown, note="what the calls were given, as captured") if shown else None
+    texts = [(each.key, earlier.get((each.kind, each.key), ""), each.commit_id) for each in changed]
+    commits = queries.commits(ask.db, session, [id for _, one, other in texts for id in (one, other)])
+    return changed_texts(ask, commits, texts)
 
 
 def _decisions(found: list[Decided]) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 
 from turnlog import queries
@@ -27,7 +28,8 @@ def session(ask: Ask) -> Page:
     commits = queries.log(ask.db, id, turn=turn, limit=_COMMITS + 1)
     flags = queries.session_flags(ask.db, [id]).get(id)
     loops = queries.loops(ask.db, id)
-    again = {each.commit_id: each.attempt for each in queries.retries(ask.db, id) if each.kind == "tool"}
+    retried = [each for each in queries.retries(ask.db, id) if each.kind == "tool"]
+    again = {each.commit_id: each.attempt for each in retried}
     body = join(
         _head(found, flags),
         tabs(id, "/session", turn),
@@ -37,7 +39,7 @@ def session(ask: Ask) -> Page:
         ],
         el(
             "div",
-            _timeline(id, bars, turn, newest),
+            _timeline(id, bars, Counter(each.turn for each in retried), turn, newest),
             _commits(id, commits, bars, again, turn, last if last < newest else 0),
             class_="beside",
         ),
@@ -63,7 +65,7 @@ def _head(session: Session, flags: SessionFlags | None) -> Html:
     )
 
 
-def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
+def _timeline(id: str, bars: list[TurnBar], retried: Counter[int], chosen: int, newest: int) -> Html:
     """Turns, the newest first; a bar is as long as its turn lasted, beside the longest that is shown."""
     if not bars:
         return card("Turns", empty("No turn has begun yet.", "It begins with the first call of a model or an agent."))
@@ -77,7 +79,10 @@ def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
             class_="legend",
         ),
         el(
-            "ol", [_turn_bar(id, bar, longest, bar.turn == chosen, to) for bar in reversed(bars)], class_="turns", reversed=True
+            "ol",
+            [_turn_bar(id, bar, retried[bar.turn], longest, bar.turn == chosen, to) for bar in reversed(bars)],
+            class_="turns",
+            reversed=True,
         ),
         el(
             "nav",
@@ -92,10 +97,11 @@ def _timeline(id: str, bars: list[TurnBar], chosen: int, newest: int) -> Html:
     )
 
 
-def _turn_bar(id: str, bar: TurnBar, longest: float, chosen: bool, to: int) -> Html:
+def _turn_bar(id: str, bar: TurnBar, retried: int, longest: float, chosen: bool, to: int) -> Html:
     marks = [
         flag(f"{bar.failures:,} FAILED", "bad") if bar.failures else None,
         flag(f"RETRY {bar.attempt}/{bar.attempts}", "again") if bar.attempt > 1 else None,
+        flag(f"{retried:,} RETRIED", "again") if retried else None,
         flag("EVICTED", "open") if bar.evicted else None,
         flag("RUNNING", "open") if bar.in_flight else None,
     ]

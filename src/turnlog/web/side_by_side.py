@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnlog import queries
-from turnlog.cli.render import duration
-from turnlog.queries import Commit, Divergence, SessionDivergence, Step
+from turnlog.cli.render import duration, short
+from turnlog.queries import Commit, Difference, Divergence, PairedEntry, SessionDivergence, Step
 from turnlog.web.asking import Ask
 from turnlog.web.commit import laid_out
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, outcome_flag, row, table, tabs
+from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, nothing, outcome_flag, row, table, tabs
 
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+MOST_TEXTS = 20
 _MOST_STEPS = 400
+_MOST_ENTRIES = 100
 _MOST_TEXT = 20_000
 
 Parting = Divergence | SessionDivergence | None
@@ -37,7 +41,7 @@ def retry(ask: Ask, session: str) -> Page:
     found = queries.retry_diff(ask.db, session, ask.number("retry"))
     one, other = found.attempts
     window = _window(ask, found.steps, found.divergence, link("/diff", session=session, retry=other.turn))
-    commits = _commits(ask, session, session, window.steps, found.divergence)
+    commits = _commits(ask, (session, session), window.steps, found.divergence, found.entries)
     body = join(
         heading(
             f"Turn {one.turn} and its retry, turn {other.turn}",
@@ -45,9 +49,12 @@ def retry(ask: Ask, session: str) -> Page:
                 f"turn {each.turn}: {each.outcome}, {duration(each.duration_ms)}, {each.tokens_in:,} tokens in"
                 for each in found.attempts
             ),
+            *change_counts(found.entries),
         ),
         tabs(session, "/diff", other.turn),
         _parted(ask, found.divergence, commits, window),
+        _entries(found.entries, (session, session), (f"turn {one.turn}", f"turn {other.turn}")),
+        _texts(ask, found.entries, commits),
         card("Step by step", _steps(window, commits, f"turn {one.turn}", f"turn {other.turn}")),
     )
     return Page(f"Retry of turn {one.turn}", body, found)
@@ -66,11 +73,13 @@ def compare(ask: Ask) -> Page:
     one, other = ask.session("a"), ask.session("b")
     found = queries.session_diff(ask.db, one, other)
     window = _window(ask, found.steps, found.divergence, link("/compare", a=one, b=other))
-    commits = _commits(ask, one, other, window.steps, found.divergence)
+    commits = _commits(ask, (one, other), window.steps, found.divergence, found.entries)
     body = join(
-        heading("Compare two sessions"),
+        heading("Compare two sessions", *change_counts(found.entries)),
         _choose_sessions(ask, one, other),
         _parted(ask, found.divergence, commits, window),
+        _entries(found.entries, (one, other), (one, other)),
+        _texts(ask, found.entries, commits),
         card("Step by step", _steps(window, commits, one, other, by_turn=True)),
     )
     return Page(f"{one} and {other}", body, found, place="/compare")
@@ -98,11 +107,64 @@ def _window(ask: Ask, steps: list[Step], parted: Parting, address: str) -> _Wind
     return _Window(steps[first : first + _MOST_STEPS], first, len(steps), at, address)
 
 
-def _commits(ask: Ask, one: str, other: str, steps: list[Step], parted: Parting) -> dict[str, Commit]:
-    told: list[Step | Divergence | SessionDivergence] = [*steps, *([parted] if parted else [])]
-    return queries.commits(ask.db, one, [each.commit_a for each in told]) | queries.commits(
-        ask.db, other, [each.commit_b for each in told]
+def _commits(
+    ask: Ask, sessions: tuple[str, str], steps: list[Step], parted: Parting, entries: list[PairedEntry]
+) -> dict[str, Commit]:
+    told = [(each.commit_a, each.commit_b) for each in (*steps, *([parted] if parted else []), *_changed_files(entries))]
+    one, other = ([pair[side] for pair in told] for side in (0, 1))
+    return queries.commits(ask.db, sessions[0], one) | queries.commits(ask.db, sessions[1], other)
+
+
+def change_counts(found: Sequence[Difference | PairedEntry]) -> list[Html]:
+    counts = {change: sum(each.change == change for each in found) for change in SIGNS}
+    return [el("span", f"{SIGNS[change]}{many} {change}", class_=change) for change, many in counts.items() if many]
+
+
+def _entries(found: list[PairedEntry], sessions: tuple[str, str], titles: tuple[str, str]) -> Html | None:
+    if not found:
+        return None
+
+    def held(op: str, value: str, tool: str, commit: str, session: str) -> Html:
+        if not op:
+            return el("td", "-", class_="none")
+        told = said(short(value)) if op == "set" else flag(op.upper())
+        return el("td", told, " ", el("span", said(tool), class_="dim"), " ", commit_link(commit, session))
+
+    rows = [
+        row(
+            el("td", f"{SIGNS[each.change]} {each.change}", class_=each.change),
+            each.kind,
+            said(short(each.key)),
+            held(each.op_a, each.value_a, each.tool_a, each.commit_a, sessions[0]),
+            held(each.op_b, each.value_b, each.tool_b, each.commit_b, sessions[1]),
+            data_row=True,
+        )
+        for each in found[:_MOST_ENTRIES]
+    ]
+    return card(
+        "Entries that differ",
+        table(("Change", "Kind", "Key", *titles), rows, caption="Entries that differ"),
+        nothing(f"The first {_MOST_ENTRIES} of {len(found):,} entries.") if len(found) > _MOST_ENTRIES else None,
+        note="what came of both",
     )
+
+
+def _changed_files(found: list[PairedEntry]) -> list[PairedEntry]:
+    return [each for each in found if each.kind == "file" and each.op_a == each.op_b == "set"][:MOST_TEXTS]
+
+
+def _texts(ask: Ask, found: list[PairedEntry], commits: dict[str, Commit]) -> Html | None:
+    return changed_texts(ask, commits, [(each.key, each.commit_a, each.commit_b) for each in _changed_files(found)])
+
+
+def changed_texts(ask: Ask, commits: dict[str, Commit], found: list[tuple[str, str, str]]) -> Html | None:
+    """What was last written to a file on either side: entries hold the hash of a content."""
+    shown = [
+        (el("h3", said(path)), text_diff(input_text(ask, commits[one]), input_text(ask, commits[other])))
+        for path, one, other in found
+        if one in commits and other in commits and one != other
+    ]
+    return card("Changed texts", shown, note="what the calls were given, as captured") if shown else None
 
 
 def _parted(ask: Ask, divergence: Parting, commits: dict[str, Commit], window: _Window) -> Html:
@@ -139,7 +201,8 @@ def _steps(window: _Window, commits: dict[str, Commit], left: str, right: str, *
         if commit is None:
             return el("td", "no such step" if not id else "", class_="none")
         what = commit.error_message or commit.choice or commit.input_summary
-        told = "" if commit.output_summary == what else commit.output_summary
+        why = commit.reason or commit.output_summary
+        told = "" if why == what else why
         return el(
             "td",
             commit_link(id, commit.session_id),

@@ -148,6 +148,7 @@ def _result(statement: str, result: Result, as_chart: bool) -> Html:
             result.columns,
             [row(*[_shown(value) for value in values]) for values in result.rows],
             caption="Result",
+            class_="answer",
         )
         if result.rows
         else empty("No rows."),

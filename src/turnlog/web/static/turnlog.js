@@ -198,5 +198,5 @@ document.addEventListener("visibilitychange", () => {
 });
 
 arrange();
-if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center" });
+if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center", behavior: "instant" });
 if (!paused && !document.hidden) follow();
