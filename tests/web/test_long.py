@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
+import random
 import re
+import string
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +30,10 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     story = Story(Settings(directory=directory))
     for turn in range(1, TURNS + 1):
         story.chat(f"answer {turn}", "long", f"t{turn}", choice="answer")
+    for session, number in itertools.product(("wordy", "wordier"), range(150)):
+        story.agent(f"{session} is asked {number}", session, f"{session} {number}", wordy())
+        words = {"input_summary": wordy(), "output_summary": wordy()}
+        story.tool(f"{session} {number}", session, f"{session} {number}", "run", **words)
     story.note("set", "endless", "v1", change("decision", "db", "A" * 200))
     story.note("gone", "endless", "v2", change("decision", "db", "", "evict"))
     story.chat("begin", "wide", "u0", choice="answer")
@@ -49,6 +57,11 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     attempts.writer.close()
     with serve(directory) as served:
         yield served
+
+
+def wordy() -> str:
+    """As long as a summary can be, and hardly to be packed."""
+    return "".join(random.choices("<&'" + string.printable[:62] + 'äöü"', k=240))
 
 
 def html(served: Served, path: str) -> str:
@@ -77,9 +90,31 @@ def test_a_turn_is_chosen_without_the_timeline_moving(long: Served) -> None:
     assert "to=" not in "".join(re.findall(r"id=long&amp;turn=[^\"]*", html(long, "/session?id=long")))
 
 
+def test_the_commits_go_with_the_turns_that_are_shown(long: Served) -> None:
+    assert [commit["turn"] for commit in long.json("/session", id="long", to=60)["commits"]] == list(range(60, 0, -1))
+
+
 def test_a_commit_whose_turn_has_no_bar_has_no_place_in_it(long: Served) -> None:
-    shown = html(long, "/session?id=long&to=60")
-    assert (shown.count('<svg class="place"'), shown.count('<span class="place"')) == (60, 90)
+    shown = html(long, "/session?id=long")
+    assert (shown.count('<svg class="place"'), shown.count('<span class="place"')) == (60, 40)
+
+
+def test_all_commits_of_a_long_turn_are_reached(long: Served, open_page: Open) -> None:
+    page = open_page(long, "/session?id=wide&turn=2")
+    found = page.locator(".log .id").all_inner_texts()
+    while page.get_by_role("link", name="Earlier commits").count():
+        follow(page.get_by_role("link", name="Earlier commits"))
+        found += page.locator(".log .id").all_inner_texts()
+    assert len(set(found)) == len(found) == 2 * MANY + 1
+    follow(page.get_by_role("link", name="Newest"))
+    assert page.locator(".log .id").all_inner_texts() == found[:100]
+
+
+@pytest.mark.parametrize("path", ["/session?id=wordy", "/compare?a=wordy&b=wordier"])
+def test_whatever_its_commits_say_a_first_view_is_under_200_kilobytes(long: Served, path: str) -> None:
+    answer = long.ask(path, Authorization=f"Bearer {long.token}", Accept_Encoding="gzip")
+    assert len(gzip.decompress(answer.body)) > 100_000
+    assert len(answer.body) < 170_000
 
 
 def test_a_diff_says_how_much_it_leaves_out(long: Served) -> None:
@@ -92,16 +127,16 @@ def test_a_diff_says_how_much_it_leaves_out(long: Served) -> None:
 @pytest.mark.parametrize("path", ["/compare?a=one&b=other", "/diff?session=again&retry=2"])
 def test_two_that_part_late_are_shown_where_they_part(long: Served, path: str) -> None:
     shown = html(long, path)
-    assert ('href="#parted"' in shown, shown.count('id="parted"'), shown.count("data-row")) == (True, 1, 400)
-    assert (f"Steps 401 to 800 of {LATE + 1:,}" in shown, "What came out" in shown) == (True, True)
+    assert ('href="#parted"' in shown, shown.count('id="parted"'), shown.count("data-row")) == (True, 1, 100)
+    assert (f"Steps 501 to 600 of {LATE + 1:,}" in shown, "What came out" in shown) == (True, True)
     earlier, later = (re.search(rf'href="([^"]*)">{arrow}', shown) for arrow in ("← Earlier", "Later →"))
     assert earlier and later
-    for link, steps in ((earlier[1], "Steps 1 to 400"), (later[1], "Steps 801 to 1,001")):
+    for link, steps in ((earlier[1], "Steps 401 to 500"), (later[1], "Steps 601 to 700")):
         other = html(long, link.replace("&amp;", "&"))
         assert (steps in other, 'id="parted"' in other, "What came out" in other) == (True, False, True)
         back = re.search(r'href="([^"]*)#parted"', other)
         assert back and back[1].replace("&amp;", "&") == path
-    assert "Steps 801 to 1,001" in html(long, f"{path}&skip=99999")
+    assert "Steps 1,001 to 1,001" in html(long, f"{path}&skip=99999")
 
 
 def test_two_that_part_late_open_with_it_in_view(long: Served, open_page: Open) -> None:

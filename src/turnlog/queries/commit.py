@@ -88,6 +88,7 @@ def log(
     *,
     limit: int = 20,
     turn: int = 0,
+    to: int = 0,
     tool: str = "",
     failed: bool = False,
     kind: str = "",
@@ -97,7 +98,8 @@ def log(
 ) -> list[Commit]:
     """The commit log, newest first. Checkpoints that a run saved by itself repeat what its commits did: on request only.
 
-    `before` is the commit below which to go on, `since_ns` when what is asked for ended at the earliest.
+    `to` is the last turn of interest, `before` the commit below which to go on, `since_ns` when what is asked for ended at the
+    earliest.
     """
     return rows(
         db,
@@ -106,13 +108,16 @@ def log(
         from commits
         where session_id = $session
           and ($turn = 0 or turn = $turn)
+          and ($to = 0 or turn <= $to)
           and ($tool = '' or tool = $tool)
           and ($kind = '' or kind = $kind)
           and ($checkpoints or (checkpoint_source not in ('input', 'step', 'fork') and memory_operation = ''))
           and (not $failed or outcome not in ('ok', 'in_flight'))
           and ended_ns >= $since
           and ($before = '' or (turn, ended_ns, sequence, commit_id) < (
-              select (b.turn, b.ended_ns, b.sequence, b.commit_id) from commits as b where b.commit_id = $before
+              select (b.turn, b.ended_ns, b.sequence, b.commit_id)
+              from commits as b
+              where b.session_id = $session and b.commit_id = $before
           ))
         order by turn desc, ended_ns desc, sequence desc, commit_id desc
         limit $limit
@@ -120,6 +125,7 @@ def log(
         {
             "session": session,
             "turn": turn,
+            "to": to,
             "tool": tool,
             "failed": failed,
             "limit": limit,

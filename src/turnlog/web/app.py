@@ -9,6 +9,8 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -64,7 +66,9 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     routes.append(Route("/sql.csv", _csv(settings), methods=["GET"]))
     static = StaticFiles(directory=Path(__file__).parent / "static")
     routes += [Route("/live", live, methods=["GET"]), Mount("/static", static)]
-    return Starlette(routes=routes, exception_handlers={404: nowhere})
+    # It leaves event streams as they are. Level 1: what takes longer to pack than to send is not worth it.
+    packing = Middleware(GZipMiddleware, compresslevel=1)
+    return Starlette(routes=routes, middleware=[packing], exception_handlers={404: nowhere})
 
 
 def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], object]:

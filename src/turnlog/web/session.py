@@ -10,10 +10,10 @@ from turnlog.cli.render import clock, count, duration
 from turnlog.queries import Commit, Session, SessionFlags, TurnBar
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, a, ago, card, commit_link, empty, flag, heading, link, nothing, outcome_flag, tabs
+from turnlog.web.page import Page, a, ago, card, commit_link, empty, flag, heading, link, outcome_flag, tabs
 
 _TURNS = 60
-_COMMITS = 200
+_COMMITS = 100
 _LEAST_SHARE = 1.5
 
 
@@ -25,7 +25,8 @@ def session(ask: Ask) -> Page:
     to = min(ask.number("to") or newest, newest)
     last = to if not turn or to - _TURNS < turn <= to else min(turn + _TURNS // 2, newest)
     bars = queries.turn_bars(ask.db, id, last=last, limit=_TURNS)
-    commits = queries.log(ask.db, id, turn=turn, limit=_COMMITS + 1)
+    before = queries.find_commit(ask.db, ask.text("before"), id).commit_id if ask.text("before") else ""
+    commits = queries.log(ask.db, id, turn=turn, to=last, before=before, limit=_COMMITS + 1)
     flags = queries.session_flags(ask.db, [id]).get(id)
     loops = queries.loops(ask.db, id)
     retried = [each for each in queries.retries(ask.db, id) if each.kind == "tool"]
@@ -40,7 +41,7 @@ def session(ask: Ask) -> Page:
         el(
             "div",
             _timeline(id, bars, Counter(each.turn for each in retried), turn, newest),
-            _commits(id, commits, bars, again, turn, last if last < newest else 0),
+            _commits(id, commits, bars, again, turn, last if last < newest else 0, before),
             class_="beside",
         ),
     )
@@ -145,17 +146,28 @@ def _rect(kind: str, start: float, width: float) -> Html | None:
     return el("rect", x=f"{start:.2f}%", width=f"{width:.2f}%", height="100%", class_=kind) if width > 0.05 else None
 
 
-def _commits(id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int, to: int) -> Html:
+def _commits(
+    id: str, commits: list[Commit], bars: list[TurnBar], again: dict[str, int], turn: int, to: int, before: str
+) -> Html:
     by_turn = {bar.turn: bar for bar in bars}
+    shown = commits[:_COMMITS]
     return card(
         f"Turn {turn}" if turn else "Commits",
         [
             _turn(id, number, list(group), by_turn.get(number), again, to)
-            for number, group in groupby(commits[:_COMMITS], key=lambda each: each.turn)
+            for number, group in groupby(shown, key=lambda each: each.turn)
         ]
         if commits
         else empty("Nothing has been committed yet."),
-        nothing(f"Only the last {_COMMITS} are shown: choose a turn for the rest.") if len(commits) > _COMMITS else None,
+        el(
+            "nav",
+            a(link("/session", id=id, turn=turn, to=to), "↑ Newest") if before else None,
+            a(link("/session", id=id, turn=turn, to=to, before=shown[-1].commit_id), "↓ Earlier commits")
+            if len(commits) > _COMMITS
+            else None,
+            class_="pages",
+            aria_label="More commits",
+        ),
         note=a(link("/session", id=id), "all turns") if turn else "newest first",
     )
 

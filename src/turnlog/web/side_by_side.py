@@ -16,7 +16,7 @@ from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, l
 
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 MOST_TEXTS = 20
-_MOST_STEPS = 400
+_MOST_STEPS = 100
 _MOST_ENTRIES = 100
 _MOST_TEXT = 20_000
 
