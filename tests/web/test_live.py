@@ -119,6 +119,25 @@ def test_live_updates_can_be_paused_and_keep_the_place(served: Served, open_page
         page.get_by_text("saw four").wait_for()
 
 
+def test_what_somebody_types_stays_and_what_they_only_look_at_goes_on(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    with agent(served.directory) as program:
+        tell(program, "one")
+        page.get_by_role("link", name="running").wait_for()
+        page.get_by_label("Search").fill("runn")
+        tell(program, "two")
+        page.wait_for_timeout(2000)
+        assert [row[3] for row in cells(page, "Sessions, newest first")] == ["1"]
+        assert page.get_by_label("Search").input_value() == "runn"
+        page.get_by_label("Search").blur()
+        page.locator("[data-label=Turns]", has_text="2").wait_for()
+        page.goto(served.url("/state", session="running"))
+        page.get_by_label("After turn").focus()
+        tell(program, "three")
+        page.get_by_text("3 of 3").wait_for()
+        assert page.evaluate("document.activeElement.id") == "turn"
+
+
 def look_away(page: Page, away: bool) -> None:
     """Headless, every page is always in view."""
     page.evaluate(

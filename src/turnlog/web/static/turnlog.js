@@ -6,6 +6,7 @@ let chosen = "";
 const rows = () => [...main.querySelectorAll("[data-row]")];
 const target = (row) => (row.matches("a") ? row : row.querySelector("a"));
 const name = (row) => row && (target(row)?.href ?? row.textContent);
+const typed = (element) => element?.closest("input:not([type=range], [type=checkbox]), textarea, select");
 
 function arrange() {
   for (const input of main.querySelectorAll("[data-submit]")) input.addEventListener("change", () => input.form.requestSubmit());
@@ -93,7 +94,7 @@ function theme() {
 }
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input:not([type=range], [type=checkbox]), textarea, select");
+  const typing = typed(event.target);
   if (event.key === "Escape" && typing) return typing.blur();
   if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   const does = {
@@ -128,6 +129,15 @@ function say(text, on = true) {
   live.classList.toggle("off", !on);
 }
 
+// How to find an element again among those that take its place.
+function place(element) {
+  const link = element?.getAttribute("href");
+  if (element?.id) return `#${CSS.escape(element.id)}`;
+  if (link) return `a[href="${CSS.escape(link)}"]`;
+  if (element?.name) return `[name="${CSS.escape(element.name)}"]`;
+  return element?.matches("form button") ? "form button" : "";
+}
+
 async function show(url) {
   const answer = await fetch(url, { headers: { "x-turnlog-part": "main" } });
   if (!answer.ok) return;
@@ -138,8 +148,7 @@ async function show(url) {
   shown = text;
   const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
   const opened = [...main.querySelectorAll("details")].map((each) => each.open);
-  const active = document.activeElement?.closest("main") ? document.activeElement : null;
-  const focused = active?.id ? `#${CSS.escape(active.id)}` : active?.getAttribute("href") && `a[href="${CSS.escape(active.getAttribute("href"))}"]`;
+  const focused = main.contains(document.activeElement) && place(document.activeElement);
   const scrolled = [...main.querySelectorAll(".timeline, .scroll, pre")].map((each) => [each.scrollLeft, each.scrollTop]);
   main.replaceChildren(...fresh.childNodes);
   arrange();
@@ -152,8 +161,8 @@ async function show(url) {
 }
 
 async function refresh() {
-  // What somebody is filling in stays as it is until they leave it.
-  if (waiting || document.activeElement?.closest("main form")) return void (missed = true);
+  // What somebody is filling in or holds stays as it is until they leave it.
+  if (waiting || typed(document.activeElement) || main.querySelector("input:active")) return void (missed = true);
   waiting = true;
   try {
     await show(new URL(location.href));
@@ -170,7 +179,7 @@ function again() {
   missed = false;
   refresh();
 }
-main.addEventListener("focusout", () => setTimeout(again, 300));
+for (const left of ["focusout", "pointerup"]) main.addEventListener(left, () => setTimeout(again, 300));
 
 function follow() {
   source = new EventSource(`/live?seen=${main.dataset.live}`);
