@@ -16,11 +16,11 @@ SOURCE = ROOT / "src" / "turnlog"
 
 LAYERS = (
     ("semconv", "settings", "errors", "tokens", "transitions", "trusted"),
-    ("content", "received", "stating", "watching"),
+    ("content", "received", "stating"),
     ("operation", "identity", "carried", "span_attributes", "foreign", "unsampled", "otlp"),
     ("derive", "vocabulary"),
     ("journal", "observe"),
-    ("conversation",),
+    ("conversation", "watching"),
     ("running",),
     ("processor",),
     ("intake",),

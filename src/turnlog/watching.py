@@ -1,14 +1,17 @@
-"""Whether something was written, without opening anything: what the journals and the store weigh."""
+"""Whether something was written or a writer died, without reading anything: what the journals and the store weigh, and which
+journals somebody still holds.
+"""
 
 from __future__ import annotations
 
+from turnlog.journal.reader import is_finished
 from turnlog.settings import Settings
 
-State = tuple[tuple[str, int, int], ...]
+State = tuple[tuple[str, int, int, bool], ...]
 
 
 def look(settings: Settings) -> State:
-    """What is equal for as long as nobody writes."""
+    """What is equal for as long as nobody writes or dies."""
     found = []
     for path in (settings.database, *settings.journals.glob("*")):
         try:
@@ -16,5 +19,8 @@ def look(settings: Settings) -> State:
         except OSError:
             continue
         # A living process touches its journal now and then.
-        found.append((path.name, stat.st_size, stat.st_mtime_ns if path == settings.database else 0))
+        is_database = path == settings.database
+        # Whoever opens and closes the database's file beside DuckDB takes its lock away.
+        ended = not is_database and is_finished(path)
+        found.append((path.name, stat.st_size, stat.st_mtime_ns if is_database else 0, ended))
     return tuple(sorted(found))

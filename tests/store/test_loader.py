@@ -74,10 +74,16 @@ def test_a_running_call_is_in_flight_then_interrupted_when_its_process_is_gone(s
     assert ask(settings, columns)[1:] == in_flight
     load(settings, patience=1)
     assert ask(settings, columns)[1:] == in_flight
+    bars = "select in_flight, interrupted, is_running, duration_ms from turn_bars"
+    assert ask(settings, "select status, in_flight from sessions") == [("active", 2)]
+    assert [row[:3] for row in ask(settings, bars)] == [(2, 0, 1)]
     story.writer.close()
     load(settings, patience=1)
     interrupted = [("tool", "slow", "interrupted", "interrupted"), ("decision", "", "interrupted", "interrupted")]
     assert ask(settings, columns)[1:] == interrupted
+    ((*counts, lasted),) = ask(settings, bars)
+    assert counts == [0, 2, 0]
+    assert [(lasted,)] == ask(settings, "select (max(ended_ns) - min(started_ns)) / 1e6 from commits where session_id = 's'")
     assert ask(settings, "select count(*) from raw.open_spans") == [(0,)]
     assert ask(settings, "select key, value from state where kind = 'tool' order by key") == [
         ("slow", "interrupted"),

@@ -111,6 +111,18 @@ def test_times_add_up_in_whatever_order(story: Asked) -> None:
     assert story.ask("select tool_ms from turn_bars where session_id = 'other'") == [(0.6,)]
 
 
+def test_time_that_calls_share_is_counted_once(story: Asked) -> None:
+    def at(second: float) -> int:
+        return START + int(second * SECOND)
+
+    story.span("asks", "s", "t", operation="invoke_agent", start_ns=at(0), end_ns=at(20))
+    story.tool("delegates", "s", "t", "research", start_ns=at(1), end_ns=at(9))
+    story.chat("thinks inside", "s", "t", choice="answer", start_ns=at(2), end_ns=at(5))
+    story.chat("thinks beside", "s", "t", choice="answer", start_ns=at(4), end_ns=at(6))
+    story.tool("reads beside", "s", "t", "read", start_ns=at(8), end_ns=at(10))
+    assert story.ask("select duration_ms, model_ms, tool_ms from turn_bars") == [(20_000.0, 4_000.0, 5_000.0)]
+
+
 def test_decision_reversals(story: Asked) -> None:
     for turn, choice, why in (
         ("t1", "a dict", "plain"),

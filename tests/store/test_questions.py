@@ -417,9 +417,9 @@ def test_turn_bars(ask: Answers) -> None:
     assert ask(
         "select * exclude (session_id, started_at, ended_at, started_ns) from turn_bars where session_id = 's' order by turn"
     ) == [
-        (1, "write it", "", 4500.0, 500.0, 1000.0, 4, 2, 0, 0, 0, 1, 1),
-        (2, "again", "", 4500.0, 500.0, 1000.0, 4, 2, 2, 0, 0, 1, 1),
-        (3, "finish", "", 5000.0, 0.0, 1000.0, 5, 3, 0, 1, 0, 1, 1),
+        (1, "write it", "", 4500.0, 500.0, 1000.0, 4, 2, 0, 0, 0, 0, 1, 1, 0, 0, 0),
+        (2, "again", "", 4500.0, 500.0, 1000.0, 4, 2, 2, 0, 0, 0, 1, 1, 0, 0, 0),
+        (3, "finish", "", 5000.0, 0.0, 1000.0, 5, 3, 0, 0, 1, 0, 1, 1, 1, 0, START + 16 * SECOND),
     ]
 
 

@@ -33,7 +33,7 @@ def list_journals(folder: Path) -> list[JournalFile]:
     found = []
     for path in sorted(folder.glob("*.journal"), key=_age):
         # The lock before the size: a writer that appends and dies in between is then seen as alive, never as cut short.
-        finished = _is_finished(path)
+        finished = is_finished(path)
         try:
             size = path.stat().st_size
         except FileNotFoundError:
@@ -59,7 +59,7 @@ def remove_stillborn(folder: Path) -> None:
     """Delete journals whose writer died before it had given them their name; they hold nothing yet."""
     for path in folder.glob("*.tmp"):
         with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _STILLBORN_AFTER and _is_finished(path):
+            if time.time() - path.stat().st_mtime > _STILLBORN_AFTER and is_finished(path):
                 path.unlink()
 
 
@@ -94,7 +94,8 @@ def _age(path: Path) -> tuple[str, str]:
     return process.split("_")[-2] if process.count("_") >= 3 else process, sequence
 
 
-def _is_finished(path: Path) -> bool:
+def is_finished(path: Path) -> bool:
+    """Whether nobody will append to a journal any more: its writer has closed it, or died."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

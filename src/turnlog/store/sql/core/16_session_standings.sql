@@ -4,7 +4,7 @@ select
     s.session_id as session_id,
     case
         when coalesce(l.state_after, '') in ('paused', 'closed', 'archived') and l.since_ns >= coalesce(n.last_turn_ns, 0) then l.state_after
-        when coalesce(u.in_flight_count, 0) > 0 then 'active'
+        when coalesce(u.running_count, 0) > 0 then 'active'
         when coalesce(u.last_died_ns, 0) > 0
             and coalesce(n.last_turn_ns, 0) <= u.last_died_ns
             and s.last_ns <= greatest(u.last_died_ns, coalesce(l.ts_ns, 0)) then 'dead'
@@ -50,7 +50,8 @@ left join (
 left join (
     select
         f.session_key as session_key,
-        cast(sum(case when f.died_ns = 0 then 1 else 0 end) as bigint) as in_flight_count,
+        cast(sum(case when f.died_ns = 0 then 1 else 0 end) as bigint) as running_count,
+        cast(sum(f.is_running_commit) as bigint) as in_flight_count,
         max(f.died_ns) as last_died_ns
     from unfinished_rows as f
     where among(f.session_key, p_keys)

@@ -20,7 +20,7 @@ select
     ) as commits,
     cast(sum(case when s.commit_kind = 'tool' then 1 else 0 end) as bigint) as tool_calls,
     cast(sum(case when s.commit_kind <> '' and s.outcome not in ('ok', 'in_flight') then 1 else 0 end) as bigint) as failures,
-    cast(sum(case when s.outcome = 'in_flight' then 1 else 0 end) as bigint) as in_flight,
+    cast(sum(case when s.commit_kind <> '' and s.outcome = 'in_flight' then 1 else 0 end) as bigint) as in_flight,
     max(t.started_ns) as started_ns,
     max(t.ended_ns) as ended_ns
 from turn_numbers as t

@@ -414,20 +414,23 @@ select
     u.session_key::bigint as session_key,
     u.commit_id,
     u.started_ns,
-    u.died_ns
+    u.died_ns,
+    u.is_running_commit
 from (
     select
         session_key,
         commit_id,
         start_ns as started_ns,
-        0::bigint as died_ns
-    from raw.open_spans
+        0::bigint as died_ns,
+        (commit_kind <> '')::bigint as is_running_commit
+    from running_spans
     union all
     select
         session_key,
         commit_id,
         started_ns,
-        died_ns
+        died_ns,
+        0::bigint as is_running_commit
     from raw.interrupted
 ) as u
 join raw.sessions as s using (session_key)
