@@ -15,6 +15,14 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or (isinstance(error, RuntimeError) and str(error) == "Query interrupted")
 
 
+def unreadable(error: Exception) -> str:
+    """What to do when DuckDB itself could not read the store."""
+    return (
+        f"the store could not be read: {str(error).splitlines()[0]}. If it is corrupt, move away the file that "
+        "`turnlog path database` prints: what the journals still hold is loaded into a new one"
+    )
+
+
 class StoreLocked(TurnlogError):
     """Another process kept the store busy for longer than the caller's patience."""
 

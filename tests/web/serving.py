@@ -29,6 +29,7 @@ class Served(NamedTuple):
 
     address: str
     directory: Path
+    pid: int
 
     @property
     def port(self) -> int:
@@ -69,4 +70,5 @@ def serve(directory: Path, **environment: str) -> Iterator[Served]:
     command = (sys.executable, "-m", "turnlog", "ui", "--port", "0", "--no-open", "--json")
     with running(*command, directory=directory, **environment) as program:
         assert program.stdout is not None
-        yield Served(json.loads(program.stdout.readline())["address"], directory)
+        said = json.loads(program.stdout.readline())
+        yield Served(said["address"], directory, said["pid"])

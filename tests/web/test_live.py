@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import json
 import signal
@@ -24,7 +25,7 @@ from web.reading import cells, follow, texts
 from web.serving import Served, serve
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 # One step for each line that it is told.
 AGENT = """\
@@ -119,23 +120,77 @@ def test_live_updates_can_be_paused_and_keep_the_place(served: Served, open_page
         page.get_by_text("saw four").wait_for()
 
 
-def test_what_somebody_types_stays_and_what_they_only_look_at_goes_on(served: Served, open_page: Open) -> None:
+def test_what_somebody_types_holds_or_has_marked_stays_while_the_page_goes_on(served: Served, open_page: Open) -> None:
     page = open_page(served)
     with agent(served.directory) as program:
         tell(program, "one")
         page.get_by_role("link", name="running").wait_for()
         page.get_by_label("Search").fill("runn")
         tell(program, "two")
-        page.wait_for_timeout(2000)
-        assert [row[3] for row in cells(page, "Sessions, newest first")] == ["1"]
-        assert page.get_by_label("Search").input_value() == "runn"
-        page.get_by_label("Search").blur()
         page.locator("[data-label=Turns]", has_text="2").wait_for()
+        assert page.get_by_label("Search").input_value() == "runn"
         page.goto(served.url("/state", session="running"))
         page.get_by_label("After turn").focus()
         tell(program, "three")
         page.get_by_text("3 of 3").wait_for()
         assert page.evaluate("document.activeElement.id") == "turn"
+        page.goto(served.url("/session", id="running"))
+        page.get_by_text("saw one").evaluate("each => getSelection().selectAllChildren(each)")
+        tell(program, "four")
+        page.get_by_text("saw four").wait_for()
+        assert page.evaluate("String(getSelection())") == "saw one"
+
+
+def test_an_answer_that_comes_late_takes_nothing_back(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    with agent(served.directory) as program:
+        for word in ("one", "two"):
+            tell(program, word)
+        page.get_by_role("link", name="running").wait_for()
+        page.goto(served.url("/state", session="running", turn=2))
+        held: list[Route] = []
+        page.route("**/state**turn=2", lambda route: held.append(route))
+        with page.expect_request("**/state**turn=2"):
+            tell(program, "three")
+        page.get_by_label("After turn").press("ArrowLeft")
+        page.get_by_text("1 of ").wait_for()
+        for route in held:
+            route.continue_()
+        page.wait_for_timeout(1000)
+        assert page.url.endswith("turn=1")
+        assert page.locator("h1 small").inner_text() == "after turn 1"
+
+
+def test_a_page_that_could_not_be_read_is_read_again(tmp_path: Path, open_page: Open) -> None:
+    directory = tmp_path / "turnlog"
+    with serve(directory, TURNLOG_PATIENCE="0.2") as served, agent(directory) as program:
+        page = open_page(served, expect_errors=True)
+        tell(program, "one")
+        page.get_by_role("link", name="running").wait_for()
+        with (directory / "store.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            tell(program, "two")
+            page.locator(".live", has_text="cannot read now").wait_for()
+        page.locator("[data-label=Turns]", has_text="2").wait_for()
+        page.locator(".live", has_text="live").wait_for()
+
+
+def test_a_call_that_runs_is_counted_on_and_one_whose_process_died_is_told(served: Served, open_page: Open) -> None:
+    page = open_page(served)
+    with agent(served.directory) as program:
+        tell(program, "one")
+        page.get_by_role("link", name="running").wait_for()
+        page.goto(served.url("/session", id="running"))
+        tell(program, "long")
+        running = page.locator(".log [data-since]")
+        running.wait_for()
+        first = running.inner_text()
+        page.wait_for_timeout(2500)
+        assert float(running.inner_text().split()[0]) >= float(first.split()[0]) + 1 if first.endswith(" s") else True
+        program.kill()
+        page.locator(".log .flag", has_text="INTERRUPTED").wait_for()
+        assert texts(page.locator(".turns .marks").first.locator(".flag")) == ["1 INTERRUPTED"]
+        assert page.locator("[data-since]").count() == 0
 
 
 def look_away(page: Page, away: bool) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from turnlog.cli.parser import build_parser
 from turnlog.cli.render import complain
-from turnlog.errors import TurnlogError, is_interrupt
+from turnlog.errors import TurnlogError, is_interrupt, unreadable
 
 _MODULES = {
     "demo": "run",
@@ -91,10 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _INTERRUPTED
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        return _cannot(
-            f"the store could not be read: {str(error).splitlines()[0]}. If it is corrupt, move away the file that "
-            "`turnlog path database` prints: what the journals still hold is loaded into a new one"
-        )
+        return _cannot(unreadable(error))
 
 
 def _split_run(words: list[str]) -> tuple[list[str], list[str]]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import NamedTuple
 
+import duckdb
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -17,7 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from turnlog.cli.render import record, to_json
-from turnlog.errors import NotFound, TurnlogError
+from turnlog.errors import NotFound, TurnlogError, unreadable
 from turnlog.settings import Settings
 from turnlog.web import commit, diff, files, health, session, sessions, side_by_side, sql, state
 from turnlog.web.asking import Ask
@@ -43,6 +46,7 @@ _PART = "x-turnlog-part"
 _SEEN = "x-turnlog-seen"
 _THEME = "turnlog_theme"
 _STILL_THERE = 15.0
+_STILL_WAITING = 0.3
 
 
 def make_token() -> str:
@@ -52,6 +56,7 @@ def make_token() -> str:
 def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     """`stopping`: whether pages that follow what is written are to be let go, which they never ask for."""
     watch = Watch(settings)
+    server = Server(settings, watch, stopping)
 
     async def live(request: Request) -> Response:
         return StreamingResponse(_changes(request, watch, stopping), media_type="text/event-stream")
@@ -61,9 +66,9 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
         return HTMLResponse(whole(page, await watch.state(), request.cookies.get(_THEME, "")), page.status)
 
     pages = {"/": sessions.sessions, **VIEWS}
-    routes: list[BaseRoute] = [Route(path, _html(view, settings, watch), methods=["GET"]) for path, view in pages.items()]
-    routes += [Route(f"{path}.json", _json(view, settings), methods=["GET"]) for path, view in VIEWS.items()]
-    routes.append(Route("/sql.csv", _csv(settings), methods=["GET"]))
+    routes: list[BaseRoute] = [Route(path, _html(view, server), methods=["GET"]) for path, view in pages.items()]
+    routes += [Route(f"{path}.json", _json(view, server), methods=["GET"]) for path, view in VIEWS.items()]
+    routes.append(Route("/sql.csv", _csv(server), methods=["GET"]))
     static = StaticFiles(directory=Path(__file__).parent / "static")
     routes += [Route("/live", live, methods=["GET"]), Mount("/static", static)]
     # It leaves event streams as they are. Level 1: what takes longer to pack than to send is not worth it.
@@ -71,10 +76,27 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     return Starlette(routes=routes, middleware=[packing], exception_handlers={404: nowhere})
 
 
-def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], object]:
+class Server(NamedTuple):
+    """What every route answers with. `stopping`: whether whoever waits is to be let go."""
+
+    settings: Settings
+    watch: Watch
+    stopping: Callable[[], bool]
+
+    async def ask(self, view: View, request: Request) -> Page:
+        """The view, unless nobody waits for it any more: a statement that runs for them is stopped then."""
+        gone = threading.Event()
+        work = asyncio.ensure_future(run_in_threadpool(_ask, view, self.settings, request, gone.is_set))
+        while not (await asyncio.wait({work}, timeout=_STILL_WAITING))[0]:
+            if self.stopping() or await request.is_disconnected():
+                gone.set()
+        return work.result()
+
+
+def _html(view: View, server: Server) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
-        seen = await watch.state()
-        page = await run_in_threadpool(_ask, view, settings, request)
+        seen = await server.watch.state()
+        page = await server.ask(view, request)
         if request.headers.get(_PART):
             return HTMLResponse(page.body, page.status, {_SEEN: seen})
         return HTMLResponse(whole(page, seen, request.cookies.get(_THEME, "")), page.status)
@@ -82,17 +104,17 @@ def _html(view: View, settings: Settings, watch: Watch) -> Callable[[Request], o
     return answer
 
 
-def _json(view: View, settings: Settings) -> Callable[[Request], object]:
+def _json(view: View, server: Server) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
-        page = await run_in_threadpool(_ask, view, settings, request)
+        page = await server.ask(view, request)
         return Response(to_json(_plain(page.data)), page.status, media_type="application/json")
 
     return answer
 
 
-def _csv(settings: Settings) -> Callable[[Request], object]:
+def _csv(server: Server) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
-        page = await run_in_threadpool(_ask, sql.sql, settings, request)
+        page = await server.ask(sql.sql, request)
         if "columns" not in page.data:
             return PlainTextResponse(page.data.get("problem") or "the statement is missing", 400)
         return Response(sql.as_csv(page.data["columns"], page.data["rows"]), media_type="text/csv")
@@ -100,12 +122,14 @@ def _csv(settings: Settings) -> Callable[[Request], object]:
     return answer
 
 
-def _ask(view: View, settings: Settings, request: Request) -> Page:
+def _ask(view: View, settings: Settings, request: Request, given_up: Callable[[], bool]) -> Page:
     try:
-        with Ask(settings, request.query_params) as ask:
+        with Ask(settings, request.query_params, given_up) as ask:
             return view(ask)
     except TurnlogError as error:
         return _error_page(str(error), 404 if isinstance(error, NotFound) else 503)
+    except duckdb.Error as error:
+        return _error_page(unreadable(error), 503)
 
 
 def _error_page(message: str, status: int) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -15,8 +15,10 @@ from turnlog.settings import Settings
 class Ask:
     """The store is opened when something is first asked of it: a page about a broken store needs none."""
 
-    def __init__(self, settings: Settings, given: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, given: Mapping[str, str], given_up: Callable[[], bool] = lambda: False) -> None:
+        """`given_up`: whether nobody waits for the page any more."""
         self.settings = settings
+        self.given_up = given_up
         self._given = given
         self._open = ExitStack()
         self._db: Database | None = None
@@ -43,6 +45,13 @@ class Ask:
         if not value.isdecimal() or len(value) > 9:
             raise NotFound(f"{name} is no number: {value[:40]!r}.")
         return int(value)
+
+    def turn(self, session: str, newest: int) -> int:
+        """The turn that the address names; 0 without one."""
+        turn = self.number("turn")
+        if turn > newest:
+            raise NotFound(f"session {session} has turns 1 to {newest}; there is no turn {turn}.")
+        return turn
 
     def session(self, name: str = "session") -> str:
         return queries.find_session(self.db, self.text(name))

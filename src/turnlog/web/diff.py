@@ -54,6 +54,7 @@ def _choose(session: str, before: int, after: int, newest: int) -> Html:
         a(_between(session, before - 1, after - 1), "← Earlier", data_key="[") if min(before, after) > 0 else None,
         a(_between(session, before + 1, after + 1), "Later →", data_key="]") if max(before, after) < newest else None,
         class_="filters",
+        autocomplete="off",
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 # C0 but tab and line feed, DEL, C1, line separators, and the marks that reorder text.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _VOID = {"br", "hr", "img", "input", "link", "meta"}
 
 Child = Any
@@ -54,7 +54,11 @@ def document(body: Html) -> str:
 
 def _attribute(name: str, value: Any) -> str:
     key = name.rstrip("_").replace("_", "-")
-    return f" {key}" if value is True else f' {key}="{_escaped(str(value))}"'
+    if value is True:
+        return f" {key}"
+    # What a form sends back must be what was stored: no pictures in its fields.
+    text = _whole(str(value)) if key == "value" else _visible(str(value))
+    return f' {key}="{html.escape(text)}"'
 
 
 def _markup(child: Child) -> str:
@@ -64,11 +68,16 @@ def _markup(child: Child) -> str:
         return child
     if isinstance(child, Iterable) and not isinstance(child, str):
         return "".join(_markup(each) for each in child)
-    return _escaped(str(child))
+    # A quote is none in a text, and JSON is full of them.
+    return html.escape(_visible(str(child)), quote=False)
 
 
-def _escaped(text: str) -> str:
-    return html.escape(_CONTROL.sub(_picture, text.encode("utf-8", "replace").decode()))
+def _visible(text: str) -> str:
+    return _CONTROL.sub(_picture, _whole(text))
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _picture(found: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from turnlog.cli.render import day_time
+from turnlog.cli.render import day_time, duration
 from turnlog.web.html import Child, Html, cell, document, el, join, said
 
 _PLACES = (("Sessions", "/"), ("Compare", "/compare"), ("SQL", "/sql"), ("Health", "/health"))
@@ -151,6 +151,13 @@ def number(value: int) -> Html:
 
 def when(at: datetime) -> Html:
     return el("time", day_time(at), datetime=at.replace(tzinfo=UTC).isoformat())
+
+
+def running_since(at: datetime) -> Html:
+    """How long something has been running, which the script counts on."""
+    began = at.replace(tzinfo=UTC)
+    ran = (datetime.now(UTC) - began).total_seconds() * 1000
+    return el("span", duration(max(ran, 0.0)), data_since=round(began.timestamp() * 1000))
 
 
 def ago(at: datetime) -> Html:

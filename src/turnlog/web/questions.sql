@@ -5,13 +5,13 @@ order by failures desc
 limit 20;
 
 -- Which tools fail, and how often
-select tool, sum(calls) as calls, sum(errors + timeouts) as failed
+select tool, sum(calls) as calls, sum(errors + timeouts + cut_short) as failed
 from tool_stats
 group by tool
 order by failed desc;
 
 -- Slowest tools
-select tool, avg(mean_ms) as mean_ms, max(slowest_ms) as slowest_ms
+select tool, sum(mean_ms * calls) / sum(calls) as mean_ms, max(slowest_ms) as slowest_ms
 from tool_stats
 group by tool
 order by mean_ms desc
@@ -56,6 +56,6 @@ order by entries desc;
 -- Tokens by agent and model
 select concat(agent, ' ', model) as who, sum(input_tokens) as tokens_in, sum(output_tokens) as tokens_out
 from commits
-where kind = 'decision'
+where kind = 'decision' and model <> ''
 group by all
 order by tokens_in desc;

@@ -9,7 +9,7 @@ from turnlog.cli.render import count, duration
 from turnlog.queries import Session, SessionFlags
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
-from turnlog.web.page import Page, Row, a, ago, empty, flag, heading, link, number, row, table
+from turnlog.web.page import Page, Row, a, ago, empty, flag, heading, link, number, row, running_since, table
 
 _AT_ONCE = 50
 _STATUSES = ("open", "active", "idle", "dead", "paused", "closed", "archived")
@@ -76,6 +76,7 @@ def _filters(filters: Filters) -> Html:
         a("/", "Clear") if any(filters.query.values()) else None,
         role="search",
         class_="filters",
+        autocomplete="off",
     )
 
 
@@ -86,6 +87,7 @@ def _table(found: list[Session], flags: dict[str, SessionFlags]) -> Html:
 
 def _row(session: Session, flags: SessionFlags | None) -> Row:
     lasted = (session.last_active_at - session.started_at).total_seconds() * 1000
+    is_running = session.status == "active"
     return row(
         el("th", a(link("/session", id=session.session_id), said(session.session_id)), scope="row"),
         el(
@@ -102,7 +104,7 @@ def _row(session: Session, flags: SessionFlags | None) -> Row:
         _noted(flags.unverified if flags else 0, "bad"),
         number(session.tokens_in),
         number(session.tokens_out),
-        el("td", duration(lasted), class_="number"),
+        el("td", running_since(session.started_at) if is_running else duration(lasted), class_="number"),
         ago(session.last_active_at),
         data_row=True,
     )

@@ -95,6 +95,7 @@ def _choose_sessions(ask: Ask, one: str, other: str) -> Html:
         el("button", "Compare", type="submit"),
         action="/compare",
         class_="filters",
+        autocomplete="off",
     )
 
 

@@ -19,7 +19,22 @@ from turnlog.web.page import Page, a, card, empty, flag, heading, link, row, tab
 
 _ROWS = 500
 _BARS = 40
-_MOST_CELL = 2000
+_NEWEST = "(select session_id from sessions order by last_active_at desc limit 1)"
+_VALUES = {
+    "session_a": "(select session_id from sessions order by last_active_at desc limit 1 offset 1)",
+    "turn": "1",
+    "turn_a": "1",
+    "turn_b": "2",
+    "last_turns": "5",
+    "commit": "''",
+    "path": "'README.md'",
+    "keys": "no_keys()",
+    "term_a": "'error'",
+    "term_b": "''",
+    "term_c": "''",
+    "term_d": "''",
+}
+_MOST_CELL = 500
 
 
 @functools.cache
@@ -35,7 +50,7 @@ def sql(ask: Ask) -> Page:
     result, problem = None, ""
     if statement:
         try:
-            result = ask_bounded(ask.settings, statement, rows=_ROWS)
+            result = ask_bounded(ask.settings, statement, rows=_ROWS, given_up=ask.given_up)
         except TurnlogError as error:
             problem = str(error)
     answer = (
@@ -44,7 +59,7 @@ def sql(ask: Ask) -> Page:
         else _result(statement, result, as_chart)
         if result is not None
         else empty(
-            "Choose a question, or write one.", "Ctrl+Enter runs it. It can read every view on this page, and nothing else."
+            "Choose a question, or write one.", "Ctrl+Enter runs it. It reads the views on this page, and changes nothing."
         )
     )
     body = join(
@@ -70,9 +85,14 @@ def sql(ask: Ask) -> Page:
 def as_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow([_unspoken(name) for name in columns])
+    writer.writerows([[_unspoken(value) if isinstance(value, str) else _cell(value) for value in row] for row in rows])
     return out.getvalue()
+
+
+def _unspoken(text: str) -> str:
+    """A text that a spreadsheet would take for a formula, as the text that it is."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def _questions(statement: str) -> Html:
@@ -96,14 +116,20 @@ def _questions(statement: str) -> Html:
 
 def _view(question: schema.Question) -> Html:
     given = question.parameters.replace("p_", "")
-    asked = f"from {question.name}{given}\nlimit 20"
+    asked = f"from {question.name}{_example(given)}\nlimit 20"
     return el(
         "details",
         el("summary", el("code", question.name), el("span", given, class_="dim")),
         el("p", "One row: ", question.row, class_="dim"),
         el("p", [(el("code", column), " ") for column in question.columns], class_="columns"),
-        el("p", a(link("/sql", q=asked), "show 20" if not given else "ask it")),
+        el("p", a(link("/sql", q=asked), "show 20" if not given else "ask it of the newest session")),
     )
+
+
+def _example(parameters: str) -> str:
+    """Values for a macro's parameters with which it answers."""
+    names = [name.strip() for name in parameters.strip("()").split(",") if name.strip()]
+    return f"({', '.join(_VALUES.get(name, _NEWEST) for name in names)})" if names else ""
 
 
 def _box(statement: str) -> Html:

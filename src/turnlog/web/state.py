@@ -56,6 +56,7 @@ def _slider(session: str, turn: int, newest: int) -> Html:
         el("output", f"{turn} of {newest}", for_="turn"),
         el("button", "Show", type="submit"),
         class_="filters slider",
+        autocomplete="off",
     )
 
 
@@ -132,6 +133,7 @@ def _turns(session: str, turn: int, newest: int) -> Html:
         el("label", "Turn", el("input", type="number", name="turn", min=1, max=max(newest, 1), value=turn)),
         el("button", "Show", type="submit"),
         class_="filters",
+        autocomplete="off",
     )
 
 

@@ -1,33 +1,34 @@
 // Keys, live updates and small comforts. Every page works without it.
 const main = document.getElementById("main");
 const live = document.querySelector(".live");
-let chosen = "";
 
 const rows = () => [...main.querySelectorAll("[data-row]")];
 const target = (row) => (row.matches("a") ? row : row.querySelector("a"));
-const name = (row) => row && (target(row)?.href ?? row.textContent);
 const typed = (element) => element?.closest("input:not([type=range], [type=checkbox]), textarea, select");
 
-function arrange() {
-  for (const input of main.querySelectorAll("[data-submit]")) input.addEventListener("change", () => input.form.requestSubmit());
-  for (const slider of main.querySelectorAll("[data-slide]")) {
-    slider.addEventListener("input", () => (slider.form.querySelector("output").value = `${slider.value} of ${slider.max}`));
-    slider.addEventListener("change", () => show(new URL(`?${new URLSearchParams(new FormData(slider.form))}`, location.href)));
-  }
-  for (const box of main.querySelectorAll("[data-run]"))
-    box.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) box.form.requestSubmit();
-    });
-}
+// A choice is a step back in the history of the browser; the places of a slider are not.
+main.addEventListener("change", ({ target: field }) => {
+  if (!field.matches("[data-submit], [data-slide]")) return;
+  const url = new URL(`?${new URLSearchParams(new FormData(field.form))}`, location.href);
+  history[field.matches("[data-slide]") ? "replaceState" : "pushState"](null, "", url);
+  show(url);
+});
+addEventListener("popstate", () => show(new URL(location.href)));
+main.addEventListener("input", ({ target: field }) => {
+  if (field.matches("[data-slide]")) field.form.querySelector("output").value = `${field.value} of ${field.max}`;
+});
+main.addEventListener("keydown", (event) => {
+  const runs = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+  if (runs && event.target.matches("[data-run]")) event.target.form.requestSubmit();
+});
 
 function choose(step) {
   const found = rows();
   if (!found.length) return;
-  const now = found.findIndex((row) => name(row) === chosen);
+  const now = found.findIndex((row) => row.classList.contains("here"));
   const at = now < 0 ? (step > 0 ? 0 : found.length - 1) : Math.min(Math.max(now + step, 0), found.length - 1);
   found[now]?.classList.remove("here");
   const row = found[at];
-  chosen = name(row);
   row.classList.add("here");
   (target(row) ?? row).focus({ preventScroll: true });
   row.scrollIntoView({ block: "nearest" });
@@ -76,13 +77,10 @@ function turnBy(step) {
 }
 
 function diffHere() {
-  const here = new URL(location.href).searchParams;
-  const session = here.get("id") ?? here.get("session");
-  if (!session || location.pathname === "/commit") return;
-  const to = new URL("/diff", location.origin);
-  to.searchParams.set("session", session);
-  if (here.get("turn")) to.searchParams.set("b", here.get("turn"));
-  location.assign(to);
+  const chosen = main.querySelector(".turns .here");
+  const to = new URL(document.querySelector('.tabs a[href^="/diff"]')?.href ?? location.href);
+  if (chosen) to.searchParams.set("b", new URL(chosen.href).searchParams.get("turn"));
+  if (to.href !== location.href) location.assign(to);
 }
 
 function theme() {
@@ -122,70 +120,98 @@ let source = null;
 let paused = !main.hasAttribute("data-live");
 let waiting = false;
 let missed = false;
-let shown = "";
+let asked = 0;
 
 function say(text, on = true) {
   live.textContent = text;
   live.classList.toggle("off", !on);
 }
 
-// How to find an element again among those that take its place.
-function place(element) {
-  const link = element?.getAttribute("href");
-  if (element?.id) return `#${CSS.escape(element.id)}`;
-  if (link) return `a[href="${CSS.escape(link)}"]`;
-  if (element?.name) return `[name="${CSS.escape(element.name)}"]`;
-  return element?.matches("form button") ? "form button" : "";
+// Elements that are the same thing before and after: by id, rows by where they lead, cards by their title.
+function key(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return "";
+  if (node.id) return node.id;
+  if (node.matches("[data-row], li, tr")) return `${node.tagName} ${target(node)?.getAttribute("href") ?? ""}`;
+  return node.matches(".card") ? `card ${node.querySelector("h2")?.firstChild?.textContent}` : "";
 }
 
-async function show(url) {
+// Make one element like another and leave alone what is equal: focus, selection, places, open details and what is typed stay.
+function turnInto(old, fresh) {
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const known = new Map();
+  for (const child of old.childNodes) if (key(child)) known.set(key(child), [...(known.get(key(child)) ?? []), child]);
+  let next = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const same = key(child) ? known.get(key(child))?.shift() : next;
+    if (same && same.nodeName === child.nodeName && key(same) === key(child)) {
+      if (same === next) next = next.nextSibling;
+      else old.insertBefore(same, next);
+      if (same.nodeType !== Node.ELEMENT_NODE) same.textContent = child.textContent;
+      else if (!same.isEqualNode(child)) turnInto(same, child);
+    } else old.insertBefore(child, next);
+  }
+  while (next) {
+    const after = next.nextSibling;
+    next.remove();
+    next = after;
+  }
+}
+
+async function show(url, byItself = false) {
+  const mine = ++asked;
   const answer = await fetch(url, { headers: { "x-turnlog-part": "main" } });
-  if (!answer.ok) return;
-  main.dataset.live = answer.headers.get("x-turnlog-seen");
   const text = await answer.text();
-  if (url.href !== location.href) history.replaceState(null, "", url);
-  else if (text === shown) return;
-  shown = text;
+  if (mine !== asked) return;
+  if (!answer.ok && byItself) throw new Error(answer.status);
+  main.dataset.live = answer.headers.get("x-turnlog-seen");
   const fresh = new DOMParser().parseFromString(`<main>${text}</main>`, "text/html").querySelector("main");
-  const opened = [...main.querySelectorAll("details")].map((each) => each.open);
-  const focused = main.contains(document.activeElement) && place(document.activeElement);
-  const scrolled = [...main.querySelectorAll(".timeline, .scroll, pre")].map((each) => [each.scrollLeft, each.scrollTop]);
-  main.replaceChildren(...fresh.childNodes);
-  arrange();
-  main.querySelectorAll("details").forEach((each, index) => (each.open = opened[index] ?? false));
-  main.querySelectorAll(".timeline, .scroll, pre").forEach((each, index) => {
-    [each.scrollLeft, each.scrollTop] = scrolled[index] ?? [0, 0];
-  });
-  if (focused && focused !== "#main") main.querySelector(focused)?.focus({ preventScroll: true });
-  rows().find((row) => name(row) === chosen)?.classList.add("here");
+  for (const { name, value } of main.attributes) fresh.setAttribute(name, value);
+  const here = rows().find((row) => row.classList.contains("here"));
+  turnInto(main, fresh);
+  if (here?.isConnected) here.classList.add("here");
 }
 
 async function refresh() {
-  // What somebody is filling in or holds stays as it is until they leave it.
-  if (waiting || typed(document.activeElement) || main.querySelector("input:active")) return void (missed = true);
+  if (waiting) return void (missed = true);
   waiting = true;
+  let pause = 300;
   try {
-    await show(new URL(location.href));
+    await show(new URL(location.href), true);
+    if (!paused) say("live");
   } catch {
-    say("waiting for the server", false);
+    missed = true;
+    pause = 2000;
+    say("cannot read now", false);
   } finally {
     waiting = false;
-    if (missed) setTimeout(again, 300);
+    if (missed) setTimeout(again, pause);
   }
 }
 
 function again() {
-  if (!missed) return;
+  if (!missed || paused) return;
   missed = false;
   refresh();
 }
-for (const left of ["focusout", "pointerup"]) main.addEventListener(left, () => setTimeout(again, 300));
+
+// What runs is counted on, and asked for now and then.
+let seconds = 0;
+setInterval(() => {
+  const running = main.querySelectorAll("[data-since]");
+  if (paused || document.hidden || !running.length) return;
+  for (const each of running) each.textContent = `${((Date.now() - each.dataset.since) / 1000).toFixed(1)} s`;
+  if (++seconds % 5 === 0) refresh();
+}, 1000);
 
 function follow() {
   source = new EventSource(`/live?seen=${main.dataset.live}`);
   source.addEventListener("open", () => say("live"));
   source.addEventListener("changed", refresh);
-  source.addEventListener("error", () => say("waiting for the server", false));
+  source.addEventListener("error", () => {
+    const isOver = source.readyState === EventSource.CLOSED;
+    say(isOver ? "over: open the address that turnlog ui prints" : "waiting for the server", false);
+  });
 }
 
 function stop() {
@@ -206,6 +232,5 @@ document.addEventListener("visibilitychange", () => {
   if (!paused && !document.hidden) follow();
 });
 
-arrange();
 if (!location.hash) main.querySelector("#parted")?.scrollIntoView({ block: "center", behavior: "instant" });
 if (!paused && !document.hidden) follow();
