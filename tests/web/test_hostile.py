@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from recording import Recording, user
+from store.story import Story, change
 from turnlog.content import BLOB_LIMIT
 from turnlog.settings import Capture, Settings
 from turnlog.store.loader import load
@@ -77,6 +79,17 @@ def test_sql_shows_hostile_values_inert(served: Served, open_page: Open) -> None
     assert cells(page, "Result") == [[SCRIPT]]
     page.goto(served.url("/sql", q="select '<b>' as \"<script>1</script>\", 1 as n"))
     assert page.get_by_role("table", name="Result").locator("thead th").first.inner_text() == "<script>1</script>"
+
+
+def test_forms_lead_to_the_session_that_they_stand_in(served: Served, open_page: Open) -> None:
+    session = 'zz\u202eabc\x1b[1m & "q"'
+    story = Story(Settings(directory=served.directory))
+    for turn in ("1", "2"):
+        story.note(f"note {turn}", session, turn, change("fact", "f", turn))
+    story.writer.close()
+    page = open_page(served, f"/diff?{urlencode({'session': session, 'a': 1, 'b': 2})}")
+    follow(page.get_by_role("button", name="Compare"))
+    assert page.locator("h1").inner_text() == "Turn 1 → turn 2"
 
 
 def test_a_hostile_address_is_an_error_shown_as_text(served: Served, open_page: Open) -> None:

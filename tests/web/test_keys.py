@@ -55,6 +55,19 @@ def test_slash_searches_and_a_key_that_is_typed_is_no_command(told: Served, open
     assert not dialog.is_visible()
 
 
+def test_filters_are_chosen_by_keys_and_keep_the_focus(told: Served, open_page: Open) -> None:
+    page = open_page(told)
+    page.get_by_label("Status").focus()
+    for status in ("open", "active", "idle"):
+        page.keyboard.press("ArrowDown")
+        page.wait_for_url(f"**status={status}**")
+    page.get_by_role("link", name="parser").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.get_by_role("link", name="parser").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.name") == "failed"
+
+
 def test_light_and_dark_are_chosen_by_key_and_kept(told: Served, open_page: Open) -> None:
     page = open_page(told)
     paper = "getComputedStyle(document.body).backgroundColor"

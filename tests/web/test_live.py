@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import http.client
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import duckdb
 import pytest
 
 from programs import ROOT, environment, running
+from store.story import Story
 from turnlog.settings import Settings
 from turnlog.store.loader import load
 from web.conftest import Open
@@ -153,7 +155,7 @@ def test_an_answer_that_comes_late_takes_nothing_back(served: Served, open_page:
         with page.expect_request("**/state**turn=2"):
             tell(program, "three")
         page.get_by_label("After turn").press("ArrowLeft")
-        page.get_by_text("1 of ").wait_for()
+        page.locator("h1", has_text="after turn 1").wait_for()
         for route in held:
             route.continue_()
         page.wait_for_timeout(1000)
@@ -239,6 +241,24 @@ def test_an_open_page_holds_nothing(served: Served, open_page: Open) -> None:
     page.locator(".live", has_text="live").wait_for()
     with duckdb.connect(str(Settings(directory=served.directory).database)) as db:
         assert db.execute("select count(*) from sessions").fetchall() == [(0,)]
+
+
+def test_a_store_that_is_damaged_is_a_page_that_says_what_to_do(tmp_path: Path) -> None:
+    story = Story(Settings(directory=tmp_path))
+    for number in range(2000):
+        story.tool(f"call {number}", "s", "t1", "read", input_summary=f"{number} {os.urandom(40).hex()}")
+    story.writer.close()
+    load(Settings(directory=tmp_path), patience=1)
+    database = Settings(directory=tmp_path).database
+    whole = database.read_bytes()
+    answers = []
+    with serve(tmp_path) as served:
+        # After DuckDB's headers, block by block: some are read when it is opened, others when they are asked for.
+        for place in range(3 * 4096 + 5000, len(whole), 262144):
+            database.write_bytes(whole[:place] + os.urandom(3000) + whole[place + 3000 :])
+            answers += [served.ask(path, Authorization=f"Bearer {served.token}") for path in ("/session?id=s", "/state.json")]
+    assert {answer.status for answer in answers} == {200, 503}
+    assert any("the store could not be read" in answer.text and "move away the file" in answer.text for answer in answers)
 
 
 def test_while_another_program_keeps_the_store_the_page_says_so_and_recovers(tmp_path: Path) -> None:

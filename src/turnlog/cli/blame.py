@@ -33,7 +33,7 @@ def blame(options: argparse.Namespace) -> int:
 def _show(out: Screen, change: FileChange, asked: str, changes: int) -> None:
     rows: list[tuple[Text, Text]] = [
         ("file", Styled(change.path, "bold")),
-        ("change", f"{_change(change)}  {short(change.content_hash)}".rstrip()),
+        ("change", f"{what_changed(change)}  {short(change.content_hash)}".rstrip()),
         ("evidence", change.evidence),
         ("time", day_time(change.changed_at)),
         ("session", change.session_id),
@@ -51,7 +51,7 @@ def _show(out: Screen, change: FileChange, asked: str, changes: int) -> None:
 def _row(change: FileChange) -> tuple[Text, ...]:
     return (
         change.path,
-        _change(change),
+        what_changed(change),
         change.evidence or "-",
         day_time(change.changed_at),
         change.session_id,
@@ -62,7 +62,7 @@ def _row(change: FileChange) -> tuple[Text, ...]:
     )
 
 
-def _change(change: FileChange) -> str:
+def what_changed(change: FileChange) -> str:
     if change.renamed_from:
         return f"{change.action} from {change.renamed_from}"
     return f"renamed to {change.renamed_to}" if change.renamed_to else change.action

@@ -21,7 +21,8 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HASH = re.compile(r"^((?:hmac-)?sha256:)([0-9a-f]{7})[0-9a-f]+$")
-_SPAN_ID = re.compile(r"^[0-9a-f]{16}$")
+# What a model chose in one call is kept under the span id of the call; a session has hundreds of those.
+SPAN_ID = re.compile(r"^[0-9a-f]{16}$")
 _JSON_TEXT = {"delta", "alternatives", "attributes"}
 
 
@@ -136,7 +137,7 @@ def short(value: str) -> str:
     """A hash or a span id as people quote it; any other value as it is."""
     if found := _HASH.match(value):
         return found[1] + found[2]
-    return value[:7] if _SPAN_ID.match(value) else value
+    return value[:7] if SPAN_ID.match(value) else value
 
 
 def day_time(at: datetime) -> str:

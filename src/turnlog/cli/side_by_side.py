@@ -107,12 +107,7 @@ def _show_sessions(out: Screen, found: SessionDiff, shown: list[Step], commits: 
         [(f"{step.turn}.{step.step}", step) for step in shown],
         commits,
         found.divergence,
-        [
-            ("turns", f"{a.turns:,}", f"{b.turns:,}"),
-            ("failed", f"{a.failures:,}", f"{b.failures:,}"),
-            ("tokens", _tokens(a), _tokens(b)),
-            ("time", _lasted(a), _lasted(b)),
-        ],
+        session_totals(a, b),
         before=f"{count(first, 'step')} before, alike in both" if first else "",
         after=f"and {count(later, 'more step')}: --json has them all" if later else "",
     )
@@ -163,7 +158,7 @@ def _show_steps(
         style = "bold" if parts_here else "dim" if mark == "=" else ""
         _line(out, f"{mark} {label:>5}", left, right, width, style)
         if divergence is not None and parts_here:
-            why = _why(divergence, step) + _results(divergence, commits)
+            why = why_parted(divergence, step) + _results(divergence, commits)
             out.line(" " * _GUTTER, Styled(f"first divergence: {divergence.cause}", "red bold"), f" - {why}")
     if after:
         out.line(" " * _GUTTER, Styled(after, "dim"))
@@ -212,7 +207,7 @@ def _step(commit: Commit | None) -> str:
     return inert(f"{commit.commit_id[:SHORT_ID]}  {commit.tool or commit.kind}  {did}".rstrip())
 
 
-def _why(divergence: Divergence | SessionDivergence, step: Step) -> str:
+def why_parted(divergence: Divergence | SessionDivergence, step: Step) -> str:
     if divergence.cause in _CAUSES:
         return _CAUSES[divergence.cause]
     for before, after in ((step.model_a, step.model_b), (step.parameters_a, step.parameters_b)):
@@ -229,6 +224,15 @@ def _results(divergence: Divergence | SessionDivergence, commits: dict[str, Comm
     if {before.outcome, after.outcome} != {"ok"} or not (before.output_summary or after.output_summary):
         return ""
     return inert(f": {cut(before.output_summary, _RESULT)} -> {cut(after.output_summary, _RESULT)}")
+
+
+def session_totals(a: Session, b: Session) -> list[tuple[str, str, str]]:
+    return [
+        ("turns", f"{a.turns:,}", f"{b.turns:,}"),
+        ("failed", f"{a.failures:,}", f"{b.failures:,}"),
+        ("tokens", _tokens(a), _tokens(b)),
+        ("time", _lasted(a), _lasted(b)),
+    ]
 
 
 def _tokens(side: TurnAttempt | Session) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from itertools import groupby
 
 from turnlog import queries
@@ -11,15 +10,13 @@ from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.commit import SHORT_ID, failure
 from turnlog.cli.context import evicted_state
 from turnlog.cli.patterns import show_loops
-from turnlog.cli.render import Screen, Styled, Text, count, day_time, duration, record, screen, short
+from turnlog.cli.render import SPAN_ID, Screen, Styled, Text, count, day_time, duration, record, screen, short
 from turnlog.cli.side_by_side import MARKS, diff_retry, diff_sessions
 from turnlog.queries import Commit, Difference, Entry, Failed, ModifiedFile, Pending, Touched, TurnDiff
 
 _ALL_TURNS = 2**31
 _LAST_FAILURES = 5
 _LAST_STEPS = 3
-# What a model chose in one call is kept under the call's span id; a session has hundreds of those.
-_STEP = re.compile(r"[0-9a-f]{16}")
 
 
 def state(options: argparse.Namespace) -> int:
@@ -58,7 +55,7 @@ def _show_entries(out: Screen, entries: list[Entry]) -> None:
     for kind, group in groupby(entries, key=lambda entry: entry.kind):
         out.line(Styled(kind, "bold"))
         members = list(group)
-        steps = [entry for entry in members if kind == "decision" and _STEP.fullmatch(entry.key)]
+        steps = [entry for entry in members if kind == "decision" and SPAN_ID.match(entry.key)]
         rows = [
             (
                 "" if entry in steps else short(entry.key),
@@ -193,7 +190,7 @@ def _show_differences(out: Screen, found: TurnDiff) -> None:
     rows: list[tuple[Text, ...]] = [
         (MARKS[row.change], row.kind, short(row.key), _change(row), _source(row.tool, row.commit_id))
         for row in found.differences
-        if not (row.kind == "decision" and _STEP.fullmatch(row.key))
+        if not (row.kind == "decision" and SPAN_ID.match(row.key))
     ]
     out.table(rows)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from turnlog import queries
-from turnlog.cli.render import duration, from_json, to_json
+from turnlog.cli.render import duration, from_json, short
+from turnlog.content import is_cut
 from turnlog.errors import NotFound
-from turnlog.queries import Commit, InContext, Why
+from turnlog.queries import Commit, Eviction, InContext, Why
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
 from turnlog.web.page import (
@@ -22,14 +23,16 @@ from turnlog.web.page import (
     outcome_flag,
     pairs,
     row,
+    running_since,
     table,
     tabs,
     text_block,
     when,
 )
+from turnlog.web.texts import MOST_TEXT, laid_out, plain
 
-_MOST_TEXT = 20_000
 _MOST_SEEN = 50
+_MOST_ROWS = 200
 
 
 def commit(ask: Ask) -> Page:
@@ -41,11 +44,20 @@ def commit(ask: Ask) -> Page:
     inside = queries.blob(ask.db, found.input_hash) if found.input_hash else None
     outside = queries.blob(ask.db, found.output_hash) if found.output_hash else None
     session, delta = found.session_id, from_json(found.delta)
+    gone = (
+        [
+            each
+            for each in queries.evictions(ask.db, session, turn=found.turn, limit=_MOST_ROWS)
+            if each.commit_id == found.commit_id
+        ]
+        if found.kind == "eviction"
+        else []
+    )
     body = join(
         heading(
             said(found.tool or found.kind),
             outcome_flag(found.outcome) or flag("ok", "good"),
-            duration(found.duration_ms),
+            running_since(found.committed_at) if found.outcome == "in_flight" else duration(found.duration_ms),
             when(found.committed_at),
             a(link("/session", id=session, turn=found.turn), f"turn {found.turn}"),
             small=el("code", found.commit_id),
@@ -55,20 +67,20 @@ def commit(ask: Ask) -> Page:
         el(
             "div",
             card("Input", _content(found.input_hash, found.input_summary, inside)),
-            card("Output", _content(found.output_hash, found.output_summary, outside)),
+            card("Output", _content(found.output_hash, _output_summary(found), outside)),
             class_="halves",
         ),
-        card("Changes", _delta(delta)),
+        card("What left the context", _evicted(gone, session)) if gone else card("Changes", _delta(delta)),
         el(
             "div",
-            card("Decision", _decision(found, why)),
+            card("Decision", _decision(ask, found, why)),
             card("Built on what nobody verified", _built_on(why)),
             class_="halves",
         ),
         card("In the context", _context(why.context, session), note=f"{len(why.context)} messages" if why.context else ""),
         card("Span", _span(found, ask.settings.trace_url), _attributes(attributes)),
     )
-    data = {"commit": found, "why": why, "attributes": attributes, "input": inside, "output": outside}
+    data = {"commit": found, "why": why, "attributes": attributes, "input": inside, "output": outside, "evicted": gone}
     return Page(f"{found.tool or found.kind} {found.commit_id[:7]}", body, data)
 
 
@@ -87,31 +99,38 @@ def _failure(commit: Commit) -> Html | None:
 def _content(digest: str, summary: str, whole: str | None) -> Html:
     told = el("p", el("code", digest), class_="hash") if digest else None
     if whole is not None:
-        return join(text_block(laid_out(whole), most=_MOST_TEXT), told)
+        return join(text_block(laid_out(whole), most=MOST_TEXT), told)
     if summary:
-        return join(
-            text_block(laid_out(summary), most=_MOST_TEXT),
-            told,
-            nothing(join("A summary. The whole is kept from now on with ", el("code", "TURNLOG_CAPTURE=full"), ".")),
-        )
+        advice = join("A summary. The whole is kept from now on with ", el("code", "TURNLOG_CAPTURE=full"), ".")
+        return join(text_block(laid_out(summary), most=MOST_TEXT), told, nothing(advice) if is_cut(summary) else None)
     return join(nothing("Its content was not captured." if digest else "Nothing."), told)
 
 
-def laid_out(text: str) -> str:
-    """JSON with a line for each field, and texts within it as they were; anything else as it is."""
-    if not text.startswith(("{", "[")) or len(text) > _MOST_TEXT:
-        return text
-    value = from_json(text)
-    if not isinstance(value, dict):
-        return text
-    return "\n".join(
-        f"{name}:\n{each.rstrip()}" if isinstance(each, str) and "\n" in each else f"{name}: {_plain(each)}"
-        for name, each in value.items()
+def _output_summary(commit: Commit) -> str:
+    """What came out; of a call that failed, the error is told above."""
+    return "" if commit.outcome != "ok" and not commit.output_hash else commit.output_summary
+
+
+def _evicted(gone: list[Eviction], session: str) -> Html:
+    rows = [
+        row(
+            each.kind,
+            said(each.summary or short(each.key)),
+            el("td", said(each.tool), " ", commit_link(each.source_commit, session)),
+            each.introduced_in or "",
+            said(each.reason),
+            data_row=True,
+        )
+        for each in gone[:_MOST_ROWS]
+    ]
+    return join(
+        table(("Kind", "What", "From", "Since turn", "Why"), rows, caption="What left the context"),
+        _first_of(len(gone)),
     )
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else to_json(value)
+def _first_of(many: int) -> Html | None:
+    return nothing(f"The first {_MOST_ROWS} of {many:,}.") if many > _MOST_ROWS else None
 
 
 def _delta(delta: Any) -> Html:
@@ -127,22 +146,30 @@ def _delta(delta: Any) -> Html:
             said(each.get("value") or ""),
             each.get("tier", ""),
         )
-        for each in delta
+        for each in delta[:_MOST_ROWS]
     ]
-    return table(("Operation", "Kind", "Key", "Action", "Evidence", "Value", "Tier"), rows, caption="Changes of entries")
+    return join(
+        table(("Operation", "Kind", "Key", "Action", "Evidence", "Value", "Tier"), rows, caption="Changes of entries"),
+        _first_of(len(delta)),
+    )
 
 
-def _decision(commit: Commit, why: Why) -> Html:
+def _decision(ask: Ask, commit: Commit, why: Why) -> Html:
     decided = commit if commit.choice else why.decision
     if decided is None:
         return nothing("No model call is known that decided it.")
+    record = queries.decision_of(ask.db, decided)
+    others = from_json(record.alternatives) if record and record.alternatives else []
+    asked = why.decision if why.decision and why.decision.commit_id != commit.commit_id else None
     return pairs(
         [
+            ("About", said(record.about) if record else ""),
             ("Choice", said(decided.choice)),
+            ("Instead of", join([(", " if place else None, said(plain(each))) for place, each in enumerate(others)])),
             ("Reason", said(decided.reason) if decided.reason else "none was given"),
             ("Model", said(decided.model)),
             ("Tokens", f"{decided.input_tokens:,} in, {decided.output_tokens:,} out" if decided.input_tokens else ""),
-            ("Decided by", commit_link(decided.commit_id, decided.session_id) if decided != commit else ""),
+            ("Decided by", commit_link(asked.commit_id, asked.session_id) if asked else ""),
         ]
     )
 
@@ -205,6 +232,6 @@ def _attributes(attributes: Any) -> Html:
     if not isinstance(attributes, dict) or not attributes:
         return nothing("No attributes beside those above.")
     rows = [
-        row(el("th", el("code", said(name)), scope="row"), said(_plain(value))) for name, value in sorted(attributes.items())
+        row(el("th", el("code", said(name)), scope="row"), said(plain(value))) for name, value in sorted(attributes.items())
     ]
     return el("details", el("summary", f"{len(attributes)} attributes"), table(("Name", "Value"), rows, caption="Attributes"))

@@ -8,9 +8,11 @@ from turnlog.queries import Decided, Difference, Failed
 from turnlog.web.asking import Ask
 from turnlog.web.html import Html, el, join, said
 from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, nothing, row, table, tabs
-from turnlog.web.side_by_side import MOST_TEXTS, SIGNS, change_counts, changed_texts, retry, text_diff
+from turnlog.web.side_by_side import MOST_TEXTS, SIGNS, change_counts, changed_texts, retry
+from turnlog.web.texts import text_diff
 
 _MOST_ROWS = 400
+_WRITES = ("create", "write")
 
 
 def diff(ask: Ask) -> Page:
@@ -98,10 +100,26 @@ def _values(each: Difference) -> Html:
 
 def _texts(ask: Ask, session: str, before: int, found: list[Difference]) -> Html | None:
     changed = [each for each in found if each.change == "changed" and each.kind == "file"][:MOST_TEXTS]
-    if not changed:
+    if not changed or not before:
         return None
-    earlier = {(entry.kind, entry.key): entry.commit_id for entry in queries.state(ask.db, session, before)} if before else {}
-    texts = [(each.key, earlier.get((each.kind, each.key), ""), each.commit_id) for each in changed]
+    earlier = {entry.key: entry for entry in queries.state(ask.db, session, before) if entry.kind == "file"}
+
+    def wrote(path: str, action: str, commit: str, turn: int) -> str:
+        """Who last wrote what the file held, also under an earlier name."""
+        if action in _WRITES:
+            return commit
+        changes = queries.blamed_in(ask.db, session, path, _MOST_ROWS)
+        return next((each.commit_id for each in changes if each.turn <= turn and each.action in _WRITES), "")
+
+    texts = [
+        (
+            each.key,
+            wrote(each.key, earlier[each.key].action, earlier[each.key].commit_id, before),
+            wrote(each.key, each.action, each.commit_id, each.turn),
+        )
+        for each in changed
+        if each.key in earlier
+    ]
     commits = queries.commits(ask.db, session, [id for _, one, other in texts for id in (one, other)])
     return changed_texts(ask, commits, texts)
 

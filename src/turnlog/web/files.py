@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from turnlog import queries
+from turnlog.cli.blame import what_changed
 from turnlog.errors import NotFound
 from turnlog.queries import FileChange, Touched
 from turnlog.web.asking import Ask
@@ -13,6 +14,7 @@ Heat = dict[int, tuple[str, str]]
 _TURNS = 40
 _MOST = 200
 _LETTERS = {"read": "r", "list": "r", "write": "w", "create": "w", "rename": "w", "delete": "d", "fetch": "f"}
+_UNTOUCHED = el("span", "·", class_="heat untouched")
 _KEY = (("r", "read"), ("w", "written"), ("d", "deleted"), ("f", "fetched"))
 
 
@@ -55,7 +57,7 @@ def _table(session: str, found: list[Touched], heat: dict[tuple[str, str], Heat]
 
 def _row(session: str, each: Touched, heat: Heat, turns: range) -> Row:
     name = a(_blame_link(each.key, session), said(each.key)) if each.kind == "file" else said(each.key)
-    cells = [_heat(session, each, turn, *heat[turn]) if turn in heat else el("span", "·", class_="heat") for turn in turns]
+    cells = [_heat(session, each, turn, *heat[turn]) if turn in heat else _UNTOUCHED for turn in turns]
     return row(
         el("th", name, scope="row"),
         each.kind,
@@ -77,7 +79,8 @@ def _heat(session: str, each: Touched, turn: int, action: str, evidence: str) ->
     )
     told = f"turn {turn}: {action}{f', {evidence}' if evidence else ''}"
     kind = f"heat {letter}{' declared' if evidence == 'declared' else ''}"
-    return a(to, letter, class_=kind, title=told, aria_label=f"{told} {each.key}")
+    at = el("small", turn, class_="at", aria_hidden="true")
+    return a(to, letter, at, class_=kind, title=told, aria_label=f"{told} {each.key}")
 
 
 def _blame_link(path: str, session: str, turn: int = 0) -> str:
@@ -107,7 +110,8 @@ def _changes(found: list[FileChange], turn: int) -> Html:
     rows = [
         row(
             el("td", when(each.changed_at)),
-            each.action,
+            said(each.path),
+            el("td", what_changed(each).partition(" ")[0], " ", said(what_changed(each).partition(" ")[2])),
             flag(each.evidence) if each.evidence else "",
             el("td", said(each.tool), " ", commit_link(each.commit_id, each.session_id)),
             a(link("/session", id=each.session_id, turn=each.turn), f"turn {each.turn} of ", said(each.session_id)),
@@ -122,4 +126,4 @@ def _changes(found: list[FileChange], turn: int) -> Html:
         )
         for each in found
     ]
-    return table(("When", "Action", "Evidence", "By", "In", "Why"), rows, caption="Changes, newest first")
+    return table(("When", "File", "Change", "Evidence", "By", "In", "Why"), rows, caption="Changes, newest first")

@@ -90,16 +90,20 @@ def _depths(nested: dict[str, str]) -> dict[str, int]:
 
 def _head(session: Session, flags: SessionFlags | None) -> Html:
     evictions, unverified = (flags.evictions, flags.unverified) if flags else (0, 0)
+
+    def to_state(part: str, word: str, kind: str) -> Html:
+        return a(f"{link('/state', session=session.session_id)}#{part}", flag(word, kind))
+
     return heading(
         said(session.session_id),
         flag(session.status, session.status),
         said(session.agent),
         count(session.turns, "turn"),
         count(session.commits, "commit"),
-        flag(f"{session.failures:,} failed", "bad") if session.failures else "",
-        flag(f"{session.in_flight:,} in flight", "open") if session.in_flight else "",
-        flag(count(evictions, "eviction"), "open") if evictions else "",
-        flag(f"{unverified:,} unverified", "bad") if unverified else "",
+        to_state("failures", f"{session.failures:,} failed", "bad") if session.failures else "",
+        to_state("open", f"{session.in_flight:,} in flight", "open") if session.in_flight else "",
+        to_state("gone", count(evictions, "eviction"), "open") if evictions else "",
+        to_state("unverified", f"{unverified:,} unverified", "bad") if unverified else "",
         f"{session.tokens_in:,} tokens in, {session.tokens_out:,} out",
         join("last active ", ago(session.last_active_at)),
     )

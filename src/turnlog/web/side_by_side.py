@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnlog import queries
 from turnlog.cli.render import duration, short
-from turnlog.queries import Commit, Difference, Divergence, PairedEntry, SessionDivergence, Step
+from turnlog.cli.side_by_side import session_totals, why_parted
+from turnlog.queries import Commit, Difference, Divergence, PairedEntry, SessionDiff, SessionDivergence, Step
 from turnlog.web.asking import Ask
-from turnlog.web.commit import laid_out
 from turnlog.web.html import Html, el, join, said
 from turnlog.web.page import Page, a, card, commit_link, empty, flag, heading, link, nothing, outcome_flag, row, table, tabs
+from turnlog.web.texts import input_text, output_text, text_diff
 
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 MOST_TEXTS = 20
 _MOST_STEPS = 100
 _MOST_ENTRIES = 100
-_MOST_TEXT = 20_000
 
 Parting = Divergence | SessionDivergence | None
 
@@ -52,7 +51,7 @@ def retry(ask: Ask, session: str) -> Page:
             *change_counts(found.entries),
         ),
         tabs(session, "/diff", other.turn),
-        _parted(ask, found.divergence, commits, window),
+        _parted(ask, found.divergence, found.steps, commits, window),
         _entries(found.entries, (session, session), (f"turn {one.turn}", f"turn {other.turn}")),
         _texts(ask, found.entries, commits),
         card("Step by step", _steps(window, commits, f"turn {one.turn}", f"turn {other.turn}")),
@@ -77,7 +76,8 @@ def compare(ask: Ask) -> Page:
     body = join(
         heading("Compare two sessions", *change_counts(found.entries)),
         _choose_sessions(ask, one, other),
-        _parted(ask, found.divergence, commits, window),
+        _parted(ask, found.divergence, found.steps, commits, window),
+        _totals(found),
         _entries(found.entries, (one, other), (one, other)),
         _texts(ask, found.entries, commits),
         card("Step by step", _steps(window, commits, one, other, by_turn=True)),
@@ -116,6 +116,12 @@ def _commits(
     return queries.commits(ask.db, sessions[0], one) | queries.commits(ask.db, sessions[1], other)
 
 
+def _totals(found: SessionDiff) -> Html:
+    rows = [row(el("th", name, scope="row"), left, right) for name, left, right in session_totals(*found.sessions)]
+    titles = [each.session_id for each in found.sessions]
+    return card("In all", table(("", *titles), rows, caption="Both in all", class_="sides"))
+
+
 def change_counts(found: Sequence[Difference | PairedEntry]) -> list[Html]:
     counts = {change: sum(each.change == change for each in found) for change in SIGNS}
     return [el("span", f"{SIGNS[change]}{many} {change}", class_=change) for change, many in counts.items() if many]
@@ -151,7 +157,9 @@ def _entries(found: list[PairedEntry], sessions: tuple[str, str], titles: tuple[
 
 
 def _changed_files(found: list[PairedEntry]) -> list[PairedEntry]:
-    return [each for each in found if each.kind == "file" and each.op_a == each.op_b == "set"][:MOST_TEXTS]
+    return [each for each in found if each.kind == "file" and each.op_a == each.op_b == "set" and each.tool_a == each.tool_b][
+        :MOST_TEXTS
+    ]
 
 
 def _texts(ask: Ask, found: list[PairedEntry], commits: dict[str, Commit]) -> Html | None:
@@ -168,14 +176,15 @@ def changed_texts(ask: Ask, commits: dict[str, Commit], found: list[tuple[str, s
     return card("Changed texts", shown, note="what the calls were given, as captured") if shown else None
 
 
-def _parted(ask: Ask, divergence: Parting, commits: dict[str, Commit], window: _Window) -> Html:
+def _parted(ask: Ask, divergence: Parting, steps: list[Step], commits: dict[str, Commit], window: _Window) -> Html:
     if divergence is None:
         return el("p", flag("SAME", "good"), " Both did the same.", class_="notice good")
     one, other = commits.get(divergence.commit_a), commits.get(divergence.commit_b)
+    step = next((each for each in steps if (each.commit_a, each.commit_b) == (divergence.commit_a, divergence.commit_b)), None)
     texts = None
     if one and other:
         ins = (input_text(ask, one), input_text(ask, other))
-        outs = (_output_text(ask, one), _output_text(ask, other))
+        outs = (output_text(ask, one), output_text(ask, other))
         texts = [
             (el("h3", name), text_diff(*sides))
             for name, sides in (("What went in", ins), ("What came out", outs))
@@ -189,6 +198,7 @@ def _parted(ask: Ask, divergence: Parting, commits: dict[str, Commit], window: _
             flag("PARTED", "bad"),
             f" at {turn}step {divergence.step}: ",
             el("strong", divergence.cause),
+            f" ({why_parted(divergence, step)})" if step else None,
             ". ",
             a("#parted" if window.is_parting else f"{window.address}#parted", "Show it"),
         ),
@@ -224,7 +234,7 @@ def _steps(window: _Window, commits: dict[str, Commit], left: str, right: str, *
         rows.append(
             row(
                 f"{step.turn}.{step.step}" if by_turn else step.step,
-                "=" if same and not here else "≠",
+                "=" if same and not here else el("td", "≠", el("small", _unlike(step), class_="told")),
                 side(step.commit_a),
                 side(step.commit_b),
                 id="parted" if here else None,
@@ -236,6 +246,13 @@ def _steps(window: _Window, commits: dict[str, Commit], left: str, right: str, *
         return empty("Neither took a step.")
     shown = table(("Step", "Same", left, right), rows, caption="Steps side by side", class_="sides")
     return join(shown, _pages(window))
+
+
+def _unlike(step: Step) -> str:
+    """What differs of two steps that look alike."""
+    if not step.same or (step.same_context and step.same_request):
+        return ""
+    return "context" if not step.same_context else "model or parameters"
 
 
 def _pages(window: _Window) -> Html | None:
@@ -253,26 +270,4 @@ def _pages(window: _Window) -> Html | None:
         el("span", f"Steps {window.first + 1:,} to {last:,} of {window.total:,}"),
         class_="pages",
         aria_label="Pages",
-    )
-
-
-def input_text(ask: Ask, commit: Commit) -> str:
-    whole = queries.blob(ask.db, commit.input_hash) if commit.input_hash else None
-    return laid_out(whole if whole is not None else commit.input_summary)
-
-
-def _output_text(ask: Ask, commit: Commit) -> str:
-    whole = queries.blob(ask.db, commit.output_hash) if commit.output_hash else None
-    return laid_out(whole if whole is not None else commit.output_summary)
-
-
-def text_diff(before: str, after: str) -> Html:
-    """Line by line, with what is alike around it."""
-    lines = difflib.unified_diff(before[:_MOST_TEXT].splitlines(), after[:_MOST_TEXT].splitlines(), lineterm="", n=3)
-    kinds = {"+": "ins", "-": "del"}
-    return el(
-        "pre",
-        [el(kinds.get(line[:1], "span"), said(line), "\n") for line in list(lines)[2:]] or "alike but for white space",
-        class_="diff",
-        tabindex="0",
     )
