@@ -55,6 +55,15 @@ def test_slash_searches_and_a_key_that_is_typed_is_no_command(told: Served, open
     assert not dialog.is_visible()
 
 
+def test_d_leads_from_the_chosen_turn_to_its_diff(told: Served, demo: str, open_page: Open) -> None:
+    page = open_page(told, f"/session?id={demo}")
+    for _ in range(3):
+        page.keyboard.press("j")
+    with page.expect_navigation():
+        page.keyboard.press("d")
+    assert page.locator("h1").inner_text() == "Turn 1 → turn 2"
+
+
 def test_filters_are_chosen_by_keys_and_keep_the_focus(told: Served, open_page: Open) -> None:
     page = open_page(told)
     page.get_by_label("Status").focus()

@@ -139,6 +139,13 @@ def test_two_that_part_late_are_shown_where_they_part(long: Served, path: str) -
     assert "Steps 1,001 to 1,001" in html(long, f"{path}&skip=99999")
 
 
+def test_j_goes_through_rows_that_lead_to_the_same_commit(long: Served, open_page: Open) -> None:
+    page = open_page(long, "/state?session=wide")
+    for _ in range(4):
+        page.keyboard.press("j")
+    assert page.locator("[data-row]").evaluate_all("all => all.findIndex(each => each.classList.contains('here'))") == 3
+
+
 def test_two_that_part_late_open_with_it_in_view(long: Served, open_page: Open) -> None:
     page = open_page(long, "/compare?a=one&b=other&skip=0")
     assert page.locator("#parted").count() == 0

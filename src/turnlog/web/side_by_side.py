@@ -119,7 +119,7 @@ def _commits(
 def _totals(found: SessionDiff) -> Html:
     rows = [row(el("th", name, scope="row"), left, right) for name, left, right in session_totals(*found.sessions)]
     titles = [each.session_id for each in found.sessions]
-    return card("In all", table(("", *titles), rows, caption="Both in all", class_="sides"))
+    return card("In all", table(("", *titles), rows, caption="Both in all"))
 
 
 def change_counts(found: Sequence[Difference | PairedEntry]) -> list[Html]:
