@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import duckdb
 import pytest
 
-from web.serving import Served
+from turnlog.settings import Settings
+from turnlog.store.loader import load
+from web.serving import Served, serve
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -105,6 +110,18 @@ def test_an_address_that_leads_nowhere_is_a_page_that_leads_back(vacant: Served)
     assert answer.status == 404
     assert "there is nothing at /&lt;b&gt;nowhere." in answer.text
     assert '<a href="/">All sessions</a>' in answer.text
+
+
+def test_a_view_that_fails_says_so_and_where_to_look(tmp_path: Path) -> None:
+    load(Settings(directory=tmp_path), patience=1)
+    with duckdb.connect(str(Settings(directory=tmp_path).database)) as db:
+        db.execute("update turnlog_meta set value = 'none' where name = 'schema'")
+    with serve(tmp_path) as served:
+        page, data = (served.ask(path, Authorization=f"Bearer {served.token}") for path in ("/", "/sessions.json"))
+    assert (page.status, data.status) == (500, 500)
+    assert "<h1>Failed</h1>" in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert data.text.startswith('{"error":"this page failed (ValueError)')
 
 
 def test_the_list_of_sessions_has_a_name_of_its_own(told: Served) -> None:

@@ -61,9 +61,17 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     async def live(request: Request) -> Response:
         return StreamingResponse(_changes(request, watch, stopping), media_type="text/event-stream")
 
-    async def nowhere(request: Request, _: Exception) -> Response:
-        page = _error_page(f"there is nothing at {request.url.path}.", 404)
+    async def failed(request: Request, page: Page) -> Response:
+        if request.url.path.endswith(".json"):
+            return Response(to_json(page.data), page.status, media_type="application/json")
         return HTMLResponse(whole(page, await watch.state(), request.cookies.get(_THEME, "")), page.status)
+
+    async def nowhere(request: Request, _: Exception) -> Response:
+        return await failed(request, _error_page(f"there is nothing at {request.url.path}.", 404))
+
+    async def broken(request: Request, error: Exception) -> Response:
+        told = f"this page failed ({type(error).__name__}): what happened is in the terminal where `turnlog ui` runs."
+        return await failed(request, _error_page(told, 500))
 
     pages = {"/": sessions.sessions, **VIEWS}
     routes: list[BaseRoute] = [Route(path, _html(view, server), methods=["GET"]) for path, view in pages.items()]
@@ -73,7 +81,7 @@ def create_app(settings: Settings, stopping: Callable[[], bool]) -> Starlette:
     routes += [Route("/live", live, methods=["GET"]), Mount("/static", static)]
     # It leaves event streams as they are. Level 1: what takes longer to pack than to send is not worth it.
     packing = Middleware(GZipMiddleware, compresslevel=1)
-    return Starlette(routes=routes, middleware=[packing], exception_handlers={404: nowhere})
+    return Starlette(routes=routes, middleware=[packing], exception_handlers={404: nowhere, 500: broken})
 
 
 class Server(NamedTuple):
@@ -133,7 +141,7 @@ def _ask(view: View, settings: Settings, request: Request, given_up: Callable[[]
 
 
 def _error_page(message: str, status: int) -> Page:
-    title = "Not found" if status == 404 else "Cannot read"
+    title = {404: "Not found", 500: "Failed"}.get(status, "Cannot read")
     return Page(title, join(heading(title), empty(said(message), a("/", "All sessions"))), {"error": message}, status=status)
 
 
