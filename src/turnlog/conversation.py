@@ -66,13 +66,15 @@ class Conversations:
             inside=inside,
         )
 
-    def claim(self, attributes: Mapping[str, Any], content: Content, session: str) -> Ask | None:
+    def claim(self, span: ReadableSpan, attributes: Mapping[str, Any], content: Content, session: str) -> Ask | None:
         """The request of a model that a starting tool call fulfils."""
         return self._lineages.claim(
             session,
             str(attributes.get(semconv.GEN_AI_TOOL_NAME) or ""),
             str(attributes.get(semconv.GEN_AI_TOOL_CALL_ID) or ""),
             content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS)),
+            _span_id(span),
+            str(attributes.get(semconv.RETRY_OF) or ""),
         )
 
     def enter(self, span: ReadableSpan, match: Match, session: str) -> tuple[Sight, dict[str, Any]]:

@@ -246,7 +246,7 @@ class SessionProcessor(SpanProcessor):
                 # Several conversations of one session take turns: this goes on with its own.
                 parent = answered.identity
         elif operation == GenAiOperation.EXECUTE_TOOL:
-            ask = self._attempt("finding who asked", None, self.conversations.claim, attributes, content, named)
+            ask = self._attempt("finding who asked", None, self.conversations.claim, span, attributes, content, named)
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
                 parent = ask.asked_by.identity
             if ask is not None and 0 < (span.end_time or 0) <= ask.heard_ns:

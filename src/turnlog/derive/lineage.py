@@ -135,12 +135,16 @@ class Lineages:
                     remember(lineage.asks, call_id, ask, _MOST_ASKS)
         return said
 
-    def claim(self, session: str, tool: str, call_id: str, arguments: Any) -> Ask | None:
-        """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait."""
+    def claim(self, session: str, tool: str, call_id: str, arguments: Any, span_id: str = "", retry_of: str = "") -> Ask | None:
+        """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait. A further
+        attempt fulfils what the first one did."""
         with self._lock:
             lineages = self._index.of_session(session) if session else self._index.newest()
             if session in self._left:
                 lineages = [*lineages, self._left[session]]
+            if retry_of:
+                asks = [ask for lineage in lineages for ask in lineage.asks.values() if ask.ran_as == retry_of]
+                return asks[0] if asks else None
             if call_id:
                 asks = [lineage.asks[call_id] for lineage in lineages if call_id in lineage.asks]
                 asks = [ask for ask in asks if ask.tool == tool] or asks
@@ -156,7 +160,7 @@ class Lineages:
                 asks = [ask for ask in reversed(asks) if ask.decision == asks[0].decision]
             if not asks:
                 return None
-            asks[0].claimed = True
+            asks[0].claimed, asks[0].ran_as = True, span_id
             return asks[0]
 
     def conclude(self, session: str, outputs: Any) -> list[Answer]:

@@ -16,8 +16,8 @@ from turnlog.derive.messages import Message, Part, calls_of, result_of, role, sp
 @dataclass(slots=True)
 class Ask:
     """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back; `output` the digest of
-    what the call gave when it was seen to run, empty when it gave nothing. `heard_ns`: when a context brought its result, where
-    nobody had seen it run."""
+    what the call gave when it was seen to run, empty when it gave nothing. `ran_as` is the span of that, the first if it took
+    several attempts. `heard_ns`: when a context brought its result, where nobody had seen it run."""
 
     call_id: str
     tool: str
@@ -25,6 +25,7 @@ class Ask:
     decision: str
     asked_by: Any
     claimed: bool = False
+    ran_as: str = ""
     entries: tuple[str, ...] | None = None
     output: str | None = None
     heard_ns: int = 0
