@@ -243,3 +243,43 @@ def test_responses_that_name_the_one_before_are_one_session(recorded: Settings) 
         ("decision", "", "ok"),
         ("decision", "", "ok"),
     ]
+
+
+def test_each_attempt_of_a_tool_call_names_who_asked_for_it_and_the_last_gave_what_the_model_got(recorded: Settings) -> None:
+    failures = {"first": 1, "second": 2}
+
+    @turnlog.tool(retries=2)
+    def fetch(path: str) -> str:
+        failures[path] -= 1
+        if failures[path] >= 0:
+            raise ConnectionError(f"no {path}")
+        return f"the {path}"
+
+    # The first call's second attempt could be taken for the second call: that is the only one of this tool which still waits.
+    asked = Reply("I fetch.", tool_calls=[ToolCall("fetch", {"path": path}, f"c-{path}") for path in failures])
+    messages: list[Any] = [{"role": "user", "content": "q"}]
+    with ScriptedModel([asked, "Done."]) as model, openai.OpenAI(base_url=model.base_url, api_key="none") as client:
+        messages.append(client.chat.completions.create(model="m", messages=messages).choices[0].message)
+        for path in failures:
+            messages.append({"role": "tool", "tool_call_id": f"c-{path}", "content": fetch(path).value})
+        client.chat.completions.create(model="m", messages=messages)
+    with queries.reading(recorded) as db:
+        session = queries.find_session(db, "")
+        [(decision,)] = db.execute("select span_id from commits where output_summary = 'I fetch.'").fetchall()
+        attempts = db.execute(
+            "select tool_call_id, decision_id, attempt, outcome, commit_id from commits where kind = 'tool' order by started_ns"
+        ).fetchall()
+        sources = db.execute(
+            "select source_commit from context_at(?, 1) where role = 'tool' order by position", [session]
+        ).fetchall()
+        steps = db.execute("select commit_a from paired_steps(?, 1, ?, 1) order by step", [session, session]).fetchall()
+        assert db.execute("from pending_actions").fetchall() == []
+    assert [row[:4] for row in attempts] == [
+        ("c-first", decision, 0, "error"),
+        ("c-first", decision, 2, "ok"),
+        ("c-second", decision, 0, "error"),
+        ("c-second", decision, 2, "error"),
+        ("c-second", decision, 3, "ok"),
+    ]
+    assert sources == [attempts[1][4:], attempts[4][4:]]
+    assert steps[1:-1] == [row[4:] for row in attempts]

@@ -51,8 +51,11 @@ class Conversations:
         remember(self._resumed, session, lineage)
         self._lineages.expect(session, span_id, answer, calls)
 
-    def match(self, attributes: Mapping[str, Any], content: Content, session: str, turn_input: str) -> Match:
-        """The conversation that a starting model call or agent continues; within `session` when somebody named that."""
+    def match(
+        self, attributes: Mapping[str, Any], content: Content, session: str, turn_input: str, inside: Sequence[Ask]
+    ) -> Match:
+        """The conversation that a starting model call or agent continues; within `session` when somebody named that. `inside`:
+        the requests of models whose tool calls run around it."""
         return self._lineages.match(
             content.get(semconv.GEN_AI_INPUT_MESSAGES, attributes.get(semconv.GEN_AI_INPUT_MESSAGES)),
             content.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS),
@@ -60,15 +63,18 @@ class Conversations:
             str(attributes.get(semconv.GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID) or ""),
             turn_input=turn_input,
             caller=_caller(),
+            inside=inside,
         )
 
-    def claim(self, attributes: Mapping[str, Any], content: Content, session: str) -> Ask | None:
+    def claim(self, span: ReadableSpan, attributes: Mapping[str, Any], content: Content, session: str) -> Ask | None:
         """The request of a model that a starting tool call fulfils."""
         return self._lineages.claim(
             session,
             str(attributes.get(semconv.GEN_AI_TOOL_NAME) or ""),
             str(attributes.get(semconv.GEN_AI_TOOL_CALL_ID) or ""),
             content.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, attributes.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS)),
+            _span_id(span),
+            str(attributes.get(semconv.RETRY_OF) or ""),
         )
 
     def enter(self, span: ReadableSpan, match: Match, session: str) -> tuple[Sight, dict[str, Any]]:

@@ -143,7 +143,7 @@ class SessionProcessor(SpanProcessor):
         running = self._known.running.get(key_of(adopted))
         if running is not None and self._waiting.pop(key_of(span)[0], None) is not None:
             other = self._known.add(span, Running(running.identity, aside=True))
-            other.stamp = _stamp(running.session, running.turn)
+            other.stamp, other.inside = _stamp(running.session, running.turn), running.inside
 
     def hear(self, span: Any) -> None:
         running = self._known.running.get(key_of(span))
@@ -231,13 +231,14 @@ class SessionProcessor(SpanProcessor):
         conversation = str(attributes.get(semconv.SESSION_ID) or attributes.get(semconv.GEN_AI_CONVERSATION_ID) or "")
         parent = self._identity_of(span.parent.span_id if span.parent is not None else 0) or self._carried(conversation)
         named = self._sessions.named(parent, conversation)
+        inside = self._inside(span)
         match: Match | None = None
         ask: Ask | None = None
         if calls_model or (operation in _OPENERS and isinstance(content.get(semconv.GEN_AI_INPUT_MESSAGES), Messages)):
             turn = parent.turn if parent is not None and parent.opened else None
             turn_input = turn.input_hash if calls_model and turn is not None and not turn.prefix_said else ""
             match = self._attempt(
-                "following the messages", None, self.conversations.match, attributes, content, named, turn_input
+                "following the messages", None, self.conversations.match, attributes, content, named, turn_input, inside
             )
             fresh_input = fresh_input and not (calls_model and match is not None and match.brings_no_input)
             answered = match.lineage.answered if match is not None and match.lineage is not None else None
@@ -245,7 +246,7 @@ class SessionProcessor(SpanProcessor):
                 # Several conversations of one session take turns: this goes on with its own.
                 parent = answered.identity
         elif operation == GenAiOperation.EXECUTE_TOOL:
-            ask = self._attempt("finding who asked", None, self.conversations.claim, attributes, content, named)
+            ask = self._attempt("finding who asked", None, self.conversations.claim, span, attributes, content, named)
             if ask is not None and parent is None and isinstance(ask.asked_by, Asked):
                 parent = ask.asked_by.identity
             if ask is not None and 0 < (span.end_time or 0) <= ask.heard_ns:
@@ -263,7 +264,7 @@ class SessionProcessor(SpanProcessor):
         )
         opened = identity.turn is not None and identity.turn.opened_by == context
         running = self._known.add(span, Running(identity, given, aside, _call_of(attributes)))
-        running.ask = ask
+        running.ask, running.inside = ask, inside if ask is None else (*inside, ask)
         if said is not None:
             running.is_foreign, running.said = True, said
         stamp = _stamp(identity.session, identity.turn)
@@ -342,6 +343,12 @@ class SessionProcessor(SpanProcessor):
         if self._waiting:
             self._settle(span_id)
         return self._known.identity(span_id)
+
+    def _inside(self, span: Span) -> tuple[Ask, ...]:
+        """The requests of models that are fulfilled by the tool calls which run around a starting span."""
+        outer = self._known.by_id(span.parent.span_id) if span.parent is not None else None
+        outer = self._known.by_id(origin.get()) if outer is None else outer
+        return () if outer is None else outer.inside
 
     def _carried(self, conversation: str) -> Identity | None:
         """Of the turn that handed this code to a thread. Once what did it is over, a conversation that has a name goes its own

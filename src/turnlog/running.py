@@ -20,10 +20,10 @@ MOST_REMEMBERED = 4096
 class Running:
     """What the processor knows of a span between its start and its end. `aside`: another span stands for the same call.
     `call` is what a span directly inside says too when it is about the same call. `said` is what an operation says besides what
-    the span that it adopted does; it grows."""
+    the span that it adopted does; it grows. `inside` are the requests of models that it and the spans around it fulfil."""
 
     __slots__ = (
-        *("aside", "ask", "beside", "call", "content", "identity", "is_foreign", "is_ours", "key"),
+        *("aside", "ask", "beside", "call", "content", "identity", "inside", "is_foreign", "is_ours", "key"),
         *("said", "session", "sight", "stamp", "turn"),
     )
 
@@ -42,6 +42,7 @@ class Running:
         self.turn = identity.turn
         self.sight: Sight | None = None
         self.ask: Ask | None = None
+        self.inside: tuple[Ask, ...] = ()
 
 
 class KnownSpans:

@@ -9,7 +9,7 @@ import pytest
 from turnlog.content import ContentPolicy
 from turnlog.derive.context import STRIDE, Course, Item, Seen, align, places
 from turnlog.derive.lineage import Lineages
-from turnlog.derive.sight import Match, Sight
+from turnlog.derive.sight import Ask, Match, Sight
 from turnlog.operation import Messages
 from turnlog.settings import Settings
 
@@ -356,6 +356,62 @@ def test_a_call_that_was_asked_for_again_is_that_of_the_last_answer(call: Calls)
     call([user("one"), says("hm"), user("again")], twice, "s")
     found = [call.lineages.claim("s", "read_file", "", {"path": "a.py"}) for _ in range(3)]
     assert [ask.call_id for ask in found if ask] == ["c1", "c2", "never ran"]
+
+
+RESEARCHER = {"role": "system", "parts": [{"type": "text", "content": "You research."}]}
+
+
+def running(call: Calls, call_id: str, tool: str = "research") -> Ask:
+    ask = call.lineages.claim("s", tool, call_id, {})
+    assert ask is not None
+    return ask
+
+
+@pytest.mark.parametrize("system", [[RESEARCHER], [SYSTEM], []], ids=["other instructions", "the same", "none"])
+@pytest.mark.parametrize("before", [[], LONG[1:3], LONG[1:5]], ids=["first turn", "second turn", "third turn"])
+def test_whoever_is_asked_the_users_own_words_inside_a_tool_call_is_another_than_who_asked_for_it(
+    call: Calls, before: list[Message], system: list[Message]
+) -> None:
+    question = [SYSTEM, *before, user("Which?")]
+    for end in range(2, len(question), 2):
+        call(question[:end], question[end], "s")
+    main = call(question, asks("c1", "research"), "s")
+    ask = running(call, "c1")
+    inner = call([*system, user("Which?")], asks("c2", "look"), "s", inside=[ask])
+    looked = [*system, user("Which?"), asks("c2", "look"), result("c2", "ducks")]
+    again = call(looked, says("Swans."), "s", inside=[ask])
+    after = call([*question, asks("c1", "research"), result("c1", "Swans.")], says("Swans, he says."), "s")
+    assert main.lineage is after.lineage is not inner.lineage
+    assert inner.lineage is again.lineage
+    assert [(each.evicted, each.gone, each.repeats) for each in (inner, again, after)] == [([], [], "")] * 3
+    assert (inner.length, again.length, after.length) == (len(system) + 1, len(system) + 3, len(question) + 2)
+
+
+def test_whoever_is_told_all_that_was_said_inside_a_tool_call_knows_who_said_it_and_goes_its_own_way(call: Calls) -> None:
+    main = long_talk(call, "s")
+    said = [*LONG, says("3"), user("four")]
+    call(said, asks("c1", "research"), "s")
+    inner = call([RESEARCHER, *said[1:]], None, "s", inside=[running(call, "c1")])
+    again = call([RESEARCHER, *said[1:]], says("4"), "s", inside=[running(call, "c1")])
+    assert main.lineage is not inner.lineage is again.lineage
+    assert [item.origin for item in inner.lineage.items] == ["", "span 1", "", "span 2", "", "span 3", ""]
+    assert (inner.evicted, inner.gone, again.repeats) == ([], [], "span 5")
+    after = call([*said, asks("c1", "research"), result("c1", "4")], says("4."), "s")
+    assert (after.lineage, after.evicted) == (main.lineage, [])
+
+
+def test_a_tool_that_nobody_saw_run_and_that_asks_under_other_instructions_takes_nothing_from_who_waits_for_it(
+    call: Calls,
+) -> None:
+    for before in (LONG[:1], LONG[:5]):
+        question = [*before, user(f"Which of {len(before)}?")]
+        main = call(question, asks(f"c{len(before)}", "research"), "s")
+        inner = call([RESEARCHER, question[-1]], asks("look", "look"), "s")
+        call([RESEARCHER, question[-1], asks("look", "look"), result("look", "ducks")], says("Swans."), "s")
+        done = [asks(f"c{len(before)}", "research"), result(f"c{len(before)}", "Swans.")]
+        after = call([*question, *done], says("Swans, he says."), "s")
+        assert main.lineage is after.lineage is not inner.lineage
+        assert (inner.evicted, after.evicted) == ([], [])
 
 
 def items(*hashes: str) -> list[Item]:

@@ -83,7 +83,6 @@ def test_blame_follows_a_file_through_its_names(told: tuple[Any, Files]) -> None
     assert history(*told, "c.py") == [
         ("back", "c.py", "rename", "d.py", "", "h3"),
         ("twice", "d.py", "rename", "c.py", "", ""),
-        ("twice", "c.py", "delete", "", "d.py", ""),
         ("edit", "c.py", "write", "", "", "h3"),
         ("move", "c.py", "rename", "a.py", "", "h1"),
         ("write", "a.py", "write", "", "", "h1"),
@@ -97,8 +96,37 @@ def test_blame_ends_for_a_file_that_was_moved_to_and_fro(settings: Settings) -> 
         files.tool(f"to {number}", "s", "t1", "move_file", *moved("a.py", "b.py"))
         files.tool(f"fro {number}", "s", "t1", "move_file", *moved("b.py", "a.py"))
     with Store(settings).reading() as db:
-        assert [row[0] for row in history(db, files, "a.py")[:3]] == ["fro 14", "to 14", "to 14"]
-        assert len(history(db, files, "a.py")) == 59
+        assert [row[0] for row in history(db, files, "a.py")[:3]] == ["fro 14", "to 14", "fro 13"]
+        assert len(history(db, files, "a.py")) == 30
+    files.writer.close()
+
+
+def test_blame_tells_each_rename_once_however_many_sessions_made_the_same(settings: Settings) -> None:
+    files = Files(settings)
+    for session in ("r", "s", "o"):
+        files.tool(f"{session} writes", session, session, "write_file", touch("create", "index.html", "h"))
+        files.tool(f"{session} moves", session, session, "move_file", *moved("index.html", "home.html", "h"))
+        if session == "s":
+            files.tool("s writes again", session, session, "write_file", touch("create", "index.html", "other"))
+            files.tool("s moves away", session, session, "move_file", *moved("index.html", "old.html", "other"))
+    away = ("s moves away", "index.html", "delete", "", "old.html", "")
+    with Store(settings).reading() as db:
+        assert history(db, files, "home.html") == [
+            ("o moves", "home.html", "rename", "index.html", "", "h"),
+            ("o writes", "index.html", "create", "", "", "h"),
+            away,
+            ("s writes again", "index.html", "create", "", "", "other"),
+            ("s moves", "home.html", "rename", "index.html", "", "h"),
+            ("s writes", "index.html", "create", "", "", "h"),
+            ("r moves", "home.html", "rename", "index.html", "", "h"),
+            ("r writes", "index.html", "create", "", "", "h"),
+        ]
+        gone = [row for row in history(db, files, "index.html") if row[4]]
+        assert gone == [
+            ("o moves", "index.html", "delete", "", "home.html", ""),
+            away,
+            *((f"{session} moves", "index.html", "delete", "", "home.html", "") for session in ("s", "r")),
+        ]
     files.writer.close()
 
 

@@ -369,6 +369,29 @@ def test_new_ids_do_not_hide_that_a_context_lost_or_gained_something_else(story:
     assert story.divergence() == [(4, "context", "t1 answers", "t2 answers")]
 
 
+@pytest.mark.parametrize(
+    ("again", "same"),
+    [
+        ({}, True),
+        ({"context_hash": "of b, shorter", "context": evicted(10)}, False),
+        ({"context_hash": "of b, cut by nobody knows what"}, False),
+    ],
+    ids=["neither changed", "one lost a message", "one is another"],
+)
+def test_contexts_that_both_saw_before_are_no_divergence_and_others_are(
+    story: Asked, again: dict[str, Any], same: bool
+) -> None:
+    for side in ("a", "b"):
+        story.session = side
+        story.run(f"{side}1", **fresh(side), answer={"context_hash": f"of {side}", "context": seen(side, 10)})
+        asked = {"context_hash": f"of {side}, asked", "context": [added(13, "assistant", "done"), added(14, "user", "more")]}
+        story.chat(f"{side}2 fails", side, f"{side}2", outcome="error", **asked)
+        seen_again = {"context_hash": f"of {side}, asked", **(again if side == "b" else {})}
+        story.chat(f"{side}3 answers", side, f"{side}3", **{**ANSWERS, **seen_again})
+    steps = story.ask("select turn, step, same, same_context from paired_steps('a', 0, 'b', 0) order by turn, step")
+    assert steps == [*[(1, step, True, True) for step in (1, 2, 3, 4)], (2, 1, True, True), (3, 1, True, same)]
+
+
 def test_a_first_context_is_compared_whole_for_it_may_differ_in_what_came_before_the_turn(story: Asked) -> None:
     asked = [added(10, "user", "go")]
     story.run("t1", context=asked)

@@ -66,23 +66,30 @@ class Lineages:
         *,
         turn_input: str = "",
         caller: Any = None,
+        inside: Sequence[Ask] = (),
     ) -> Match:
         """Find the conversation that a context continues; within `session` when that is known.
 
         `turn_input` is the digest of an agent's input, for the first model call of its turn: a context with nothing but that
-        has lost all else. `caller` tells conversations apart that say the very same.
+        has lost all else. `caller` tells conversations apart that say the very same. `inside`: the requests whose tool calls
+        run around the model call.
         """
         given = as_messages(messages)
         marks = given.marks() if hasattr(given, "marks") else list(given)
         lead = 0
         while lead < len(marks) and role(given[lead]) == "system":
             lead += 1
-        match = Match(given, marks[lead:], (*([instructions] if instructions else ()), *marks[:lead]), lead, caller)
+        match = Match(given, marks[lead:], (*([instructions] if instructions else ()), *marks[:lead]), lead, caller, inside)
         with self._lock:
             if previous_response or getattr(given, "follows", False):
                 self._follow(match, session, previous_response)
             elif match.body:
-                self._find(match, session, turn_input)
+                candidates = self._candidates(match, session)
+                # Whoever asked for a call waits for its result: what runs inside is another, perhaps with the same words.
+                asking = [one for one in candidates if one.asked_for(inside)]
+                self._find(match, [one for one in candidates if one not in asking], session, turn_input)
+                if match.lineage is None and asking:
+                    self._find(match, asking, session, turn_input)
         return match
 
     def advance(self, match: Match, session: str, span_id: str) -> Sight:
@@ -128,12 +135,16 @@ class Lineages:
                     remember(lineage.asks, call_id, ask, _MOST_ASKS)
         return said
 
-    def claim(self, session: str, tool: str, call_id: str, arguments: Any) -> Ask | None:
-        """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait."""
+    def claim(self, session: str, tool: str, call_id: str, arguments: Any, span_id: str = "", retry_of: str = "") -> Ask | None:
+        """The request that a starting tool call fulfils: by its id, else by name and arguments among those that wait. A further
+        attempt fulfils what the first one did."""
         with self._lock:
             lineages = self._index.of_session(session) if session else self._index.newest()
             if session in self._left:
                 lineages = [*lineages, self._left[session]]
+            if retry_of:
+                asks = [ask for lineage in lineages for ask in lineage.asks.values() if ask.ran_as == retry_of]
+                return asks[0] if asks else None
             if call_id:
                 asks = [lineage.asks[call_id] for lineage in lineages if call_id in lineage.asks]
                 asks = [ask for ask in asks if ask.tool == tool] or asks
@@ -149,7 +160,7 @@ class Lineages:
                 asks = [ask for ask in reversed(asks) if ask.decision == asks[0].decision]
             if not asks:
                 return None
-            asks[0].claimed = True
+            asks[0].claimed, asks[0].ran_as = True, span_id
             return asks[0]
 
     def conclude(self, session: str, outputs: Any) -> list[Answer]:
@@ -192,8 +203,8 @@ class Lineages:
         match.messages = [*spoken, *(match.messages[index] for index in range(match.lead, len(match.messages)))]
         match.body, match.lead = list(match.messages), 0
 
-    def _find(self, match: Match, session: str, turn_input: str) -> None:
-        candidates = self._candidates(match, session)
+    def _find(self, match: Match, candidates: list[Lineage], session: str, turn_input: str) -> None:
+        candidates = [one for one in candidates if not _is_anothers(match, one)]
         is_alone = not session and len(match.body) == 1
         if is_alone:
             # One message tells no conversation, however many began with it: only one that failed is asked again, or one
@@ -306,9 +317,12 @@ class Lineages:
     def _advance(self, match: Match, session: str, span_id: str) -> Sight:
         old = match.lineage if match.lineage is not None and match.lineage.session == session else None
         step = self._step(match, old)
+        if old is not None and old.asked_for(match.inside):
+            # It only knows what that conversation has said.
+            step = step._replace(course=Course.FORKED, left=())
         room = places(step.kept, old.items, step.same, old.top, old.calls) if old else None
         if old is None or room is None or old.inherited or step.course is Course.FORKED:
-            lineage, staying = self._begin(session, old, step.same), list[Item | None]([None] * len(step.seen))
+            lineage, staying = self._begin(session, old, step.same, match.inside), list[Item | None]([None] * len(step.seen))
             room = [lineage.top + STRIDE * number for number in range(1, len(step.seen) + 1)]
         else:
             lineage, staying = old, [old.items[place] if place >= 0 else None for place in step.kept]
@@ -330,6 +344,9 @@ class Lineages:
         self._index.file(lineage)
         digest = digest_of([item.hash for item in lineage.system], lineage.chain)
         first, attempts = self._attempts((session, digest), span_id) if lineage.chain else ("", 1)
+        if any(ask.decision == first for ask in match.inside):
+            # What runs inside a tool call does not repeat the model call that asked for it.
+            first, attempts = "", 1
         return Sight(
             lineage,
             len(lineage.system) + len(lineage.items),
@@ -382,7 +399,7 @@ class Lineages:
         remember(self._contexts, seen, (first or span_id, attempts + 1))
         return first, attempts + 1
 
-    def _begin(self, session: str, old: Lineage | None, same: int) -> Lineage:
+    def _begin(self, session: str, old: Lineage | None, same: int, inside: Sequence[Ask]) -> Lineage:
         """A new lineage; from the first items of another when it forks off, or goes on where that one has no room."""
         lineage = Lineage(session)
         if old is None and session in self._left:
@@ -393,6 +410,9 @@ class Lineages:
             lineage.top = STRIDE * same
             lineage.chain = old.chain[:same]
             lineage.asks, lineage.said, lineage.reply = old.asks.copy(), old.said.copy(), old.reply
+            for ask in inside:
+                if lineage.asks.get(ask.call_id) is ask:
+                    del lineage.asks[ask.call_id]
         return lineage
 
     def _item(self, lineage: Lineage, match: Match, seen: Seen, at: int) -> Item:
@@ -469,6 +489,14 @@ def _tells(lineage: Lineage, shared: list[Item]) -> bool:
         return True
     latest = next((item for item in reversed(lineage.items) if item.role == "user"), None)
     return len(shared) > 1 and latest in shared
+
+
+def _is_anothers(match: Match, lineage: Lineage) -> bool:
+    """Whether a context under other instructions, in which no model has said anything yet, comes while the lineage waits for
+    its tools: one of them asks a model of its own."""
+    if match.instructions[: len(lineage.instructions)] == lineage.instructions or not lineage.waits:
+        return False
+    return all(role(match.messages[index]) == "user" for index in range(match.lead, len(match.messages)))
 
 
 def _prefix(lineage: Lineage) -> str:

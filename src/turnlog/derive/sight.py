@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,8 +16,8 @@ from turnlog.derive.messages import Message, Part, calls_of, result_of, role, sp
 @dataclass(slots=True)
 class Ask:
     """A tool call that a model asked for. `asked_by` is whatever the caller needs to find its way back; `output` the digest of
-    what the call gave when it was seen to run, empty when it gave nothing. `heard_ns`: when a context brought its result, where
-    nobody had seen it run."""
+    what the call gave when it was seen to run, empty when it gave nothing. `ran_as` is the span of that, the first if it took
+    several attempts. `heard_ns`: when a context brought its result, where nobody had seen it run."""
 
     call_id: str
     tool: str
@@ -25,6 +25,7 @@ class Ask:
     decision: str
     asked_by: Any
     claimed: bool = False
+    ran_as: str = ""
     entries: tuple[str, ...] | None = None
     output: str | None = None
     heard_ns: int = 0
@@ -158,13 +159,23 @@ class Lineage:
         self.inherited = False
         self.filed = Filed()
 
+    def asked_for(self, calls: Iterable[Ask]) -> bool:
+        """Whether its model asked for one of these very calls; their ids may come again elsewhere."""
+        return any(self.asks.get(ask.call_id) is ask for ask in calls)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its model's last answer asked for a call that nobody saw end."""
+        asked = (self.asks[key] for key in self.replies if key in self.asks)
+        return any(ask.output is None and not ask.heard_ns for ask in asked)
+
 
 @dataclass(slots=True)
 class Match:
     """A context that was read, and the lineage it belongs to, if this process knows one.
 
     `extends`: it begins with the lineage's latest; `goes_on`: what the model said to that comes next. `follows` (0 or more): it
-    only has what comes after so many items.
+    only has what comes after so many items. `inside`: the requests whose tool calls run around it.
     """
 
     messages: Sequence[Message]
@@ -172,6 +183,7 @@ class Match:
     instructions: tuple[Any, ...]
     lead: int
     caller: Any = None
+    inside: Sequence[Ask] = ()
     lineage: Lineage | None = None
     extends: bool = False
     goes_on: bool = False

@@ -97,4 +97,78 @@ AGENTS_AT_ONCE = Case(
     ],
 )
 
-CASES = (SERVER_SIDE, TWO_CHATS, CHATS_IN_THREADS, CHATS_IN_TASKS, BATCH, AGENTS_AT_ONCE)
+# The researcher sees its question and its tool, and nothing of what the keeper sees; the keeper loses nothing meanwhile.
+SUB_AGENT = Case(
+    "sub_agent.py",
+    [
+        "Hello to you.",
+        Reply("I ask.", tool_calls=[ToolCall("research", {"question": "Which birds are missing?"}, "c_ask")]),
+        Reply("I count.", tool_calls=[ToolCall("count_birds", {}, "c_count")]),
+        "The swans.",
+        "The swans, he says.",
+        "Goodbye.",
+    ],
+    [
+        Session(
+            ["Hello.", "Which birds are missing?", "Thank you."],
+            name="pond",
+            tools=[Tool(2, "research", "ok", "I ask."), Tool(2, "count_birds", "ok", "I count.")],
+            contexts={
+                2: [
+                    "system: You keep the pond.",
+                    "user: Hello.",
+                    "assistant: Hello to you.",
+                    "user: Which birds are missing?",
+                    "assistant: I ask.",
+                    "result: c_ask",
+                ],
+                3: [
+                    "system: You keep the pond.",
+                    "user: Hello.",
+                    "assistant: Hello to you.",
+                    "user: Which birds are missing?",
+                    "assistant: I ask.",
+                    "result: c_ask",
+                    "assistant: The swans, he says.",
+                    "user: Thank you.",
+                ],
+            },
+        )
+    ],
+)
+
+SUB_LOOP = Case(
+    "sub_loop.py",
+    [
+        Reply(tool_calls=[ToolCall("ask_pilot", {"question": "Which boats are out?"}, "c_1")]),
+        Reply("I look.", tool_calls=[ToolCall("look_out", {}, "c_look")]),
+        "Two of them.",
+        "Two, says the pilot.",
+        Reply("I ask again.", tool_calls=[ToolCall("ask_pilot", {"question": "Are they safe?"}, "c_2")]),
+        "The sea is calm.",
+        "They are.",
+    ],
+    [
+        Session(
+            ["Which boats are out?", "Are they safe?"],
+            tools=[
+                Tool(1, "ask_pilot", "ok", ""),
+                Tool(1, "look_out", "ok", "I look."),
+                Tool(2, "ask_pilot", "ok", "I ask again."),
+            ],
+            contexts={
+                2: [
+                    "user: Which boats are out?",
+                    "assistant: ",
+                    "result: c_1",
+                    "assistant: Two, says the pilot.",
+                    "user: Are they safe?",
+                    "assistant: I ask again.",
+                    "result: c_2",
+                ]
+            },
+        )
+    ],
+)
+
+CASES = (SERVER_SIDE, TWO_CHATS, CHATS_IN_THREADS, CHATS_IN_TASKS, BATCH, AGENTS_AT_ONCE, SUB_AGENT, SUB_LOOP)

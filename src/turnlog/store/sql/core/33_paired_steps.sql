@@ -103,6 +103,7 @@ paired as (
 ),
 counted as (
     -- A provider names its tool calls anew each time, and the names are in the hashes of what the model said and was told.
+    -- Two contexts that came together before, as when a turn is run again, have been compared: neither has changed since.
     select
         p.turn as turn,
         p.step as step,
@@ -113,7 +114,11 @@ counted as (
         coalesce(sum(case when p.context_hash_a <> '' and p.context_hash_b <> '' then 1 else 0 end) over (
             order by p.turn, p.step
             rows between unbounded preceding and 1 preceding
-        ), 0) as contexts_before
+        ), 0) as contexts_before,
+        row_number() over (
+            partition by p.context_hash_a, p.context_hash_b
+            order by p.turn, p.step
+        ) as times_seen
     from paired as p
 ),
 moved as (
@@ -188,6 +193,7 @@ select
     p.context_hash_a = p.context_hash_b
         or p.context_hash_a = ''
         or p.context_hash_b = ''
+        or n.times_seen > 1
         or (
             n.contexts_before > 0
             and coalesce(m.changes_a, 0) > 0

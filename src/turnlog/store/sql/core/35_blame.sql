@@ -13,6 +13,13 @@ with recursive names as (
     where r.entry_kind = 'file'
       and r.renamed_from <> ''
       and r.ts_ns < n.until_ns
+),
+known as (
+    select
+        n.path as path,
+        max(n.until_ns) as until_ns
+    from names as n
+    group by n.path
 )
 select
     e.entry_key as path,
@@ -35,19 +42,16 @@ select
     coalesce(p.folder, '') as folder,
     e.ts_ns as changed_ns,
     e.sequence as sequence
-from (
-    select
-        n.path as path,
-        max(n.until_ns) as until_ns
-    from names as n
-    group by n.path
-) as a
+from known as a
 join delta_rows as e on e.entry_key = a.path
 join turn_numbers as t on t.session_id = e.session_id and t.turn_id = e.turn_id
 left join span_rows as c on c.session_id = e.session_id and c.commit_id = e.commit_id
 left join process_rows as p on p.process_key = c.process_key
 left join span_rows as d on d.session_id = c.session_id and d.span_id = c.decision_id and d.commit_kind = 'decision'
 left join delta_rows as m on m.session_id = e.session_id and m.commit_id = e.commit_id and m.renamed_from = e.entry_key and m.entry_kind = 'file'
+left join known as k on k.path = m.entry_key
 where e.entry_kind = 'file'
   and e.action in ('create', 'write', 'delete', 'rename')
   and e.ts_ns < a.until_ns
+  -- A rename is told under the new name; under the old one only when the file was followed no further.
+  and coalesce(k.until_ns, 0) <= e.ts_ns
