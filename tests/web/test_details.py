@@ -39,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     story.tool("writes again", "site", "t3", "write_file", touch("write", "home.html", "v2"), input_hash="template")
     story.tool("delegates", "site", "t3", "research", end_ns=2_000_000_000_000_000_000)
     story.chat("thinks inside", "site", "t3", choice="answer", inside="delegates")
+    story.span("is asked", "inner", "i1", operation="invoke_agent", agent="researcher", turn_input="which?", inside="delegates")
     story.note("waits", "site", "t4", change("pending", "approval", "publish it"))
     timeout = {"outcome": "timeout", "error_type": "TimeoutError", "status_message": "no end", "output_summary": "no end"}
     story.tool("fails", "site", "t4", "upload", **timeout)
@@ -90,6 +91,8 @@ def test_what_a_tool_call_ran_hangs_on_it_and_open_work_is_marked(site: Served, 
     page = open_page(site, "/session?id=site")
     assert texts(page.locator(".turns .marks")) == ["1 FAILED 1 OPEN", "", "", ""]
     assert [what for what in texts(page.locator(".log .what")) if "↳" in what] == ["↳ decision answer"]
+    follow(page.get_by_role("link", name="inner"))
+    assert page.locator("h1").inner_text() == "inner"
 
 
 def test_what_is_flagged_leads_to_where_it_is_told(site: Served, open_page: Open) -> None:
