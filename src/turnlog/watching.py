@@ -20,7 +20,7 @@ def look(settings: Settings) -> State:
             continue
         # A living process touches its journal now and then.
         is_database = path == settings.database
-        # Whoever opens and closes the database's file beside DuckDB takes its lock away.
-        ended = not is_database and is_finished(path)
+        # No other file may be opened: the database would lose DuckDB's lock, and a new journal is yet to be locked.
+        ended = path.suffix == ".journal" and is_finished(path)
         found.append((path.name, stat.st_size, stat.st_mtime_ns if is_database else 0, ended))
     return tuple(sorted(found))
