@@ -231,6 +231,7 @@ def test_paired_entries(story: Asked) -> None:
         story.tool(f"{session} tidies", session, session, "write", touch("delete", f"{session}.tmp"))
     story.tool("b deletes", "b", "b", "rm", touch("delete", "old.py"))
     story.note("a knows", "a", "a", change("fact", "owner", "Ada"))
+    story.evict("a forgets", "a", "a", "a asks", "trimmed", "message:m1", "source:https://x")
     assert story.ask(f"{PAIRED}('a', 0, 'b', 0) order by kind, key") == [
         ("changed", "decision", "how", "set", "set", "a dict", "a Counter", "a decides", "b decides"),
         ("removed", "fact", "owner", "set", "", "Ada", "", "a knows", ""),

@@ -33,7 +33,7 @@ from (
             case when e.op = 'set' then e.value else '' end as value,
             e.commit_id as commit_id,
             e.tool as tool,
-            -- What was made here and is gone again was never there.
+            -- What was made here and is gone again was never there; what only left a context is for `evictions` to tell.
             first_value(case when e.op = 'set' and (e.kind <> 'file' or e.action = 'create') then 1 else 0 end) over (
                 partition by w.side, e.kind, e.key
                 order by e.turn, e.changed_ns, e.sequence
@@ -63,7 +63,7 @@ from (
           )
     ) as l
     where l.age = 1
-      and (l.op = 'set' or l.is_made_here = 0)
+      and (l.op = 'set' or (l.op = 'drop' and l.is_made_here = 0))
     group by l.kind, l.key
 ) as d
 where d.last_op_a <> d.last_op_b
