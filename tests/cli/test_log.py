@@ -102,7 +102,8 @@ def test_log_says_when_there_is_more_than_it_shows(recorded: Settings, recording
 
 
 def test_what_nothing_matches_is_a_value(recorded: Settings, turnlog: Turnlog) -> None:
-    assert turnlog("log", "--tool", "fly") == (0, "session demo\nno commit matches\n", "")
+    said = "no commit matches: the session has no tool 'fly'. Nearest: read_file, run_tests, write_file"
+    assert turnlog("log", "--tool", "fly") == (0, f"session demo\n{said}\n", "")
 
 
 def test_a_call_that_runs_is_in_flight(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:

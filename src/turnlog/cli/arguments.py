@@ -25,17 +25,25 @@ def add_command(commands: Any, name: str, brief: str, **more: Any) -> argparse.A
         allow_abbrev=False,
         **more,
     )
+    parser.set_defaults(refuse=parser.error, known=parser._option_string_actions)
     return parser
 
 
 def add_session(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: the newest)"
+        "-s", "--session", type=given, metavar="ID", help="a unique beginning of the session's id (default: the newest)"
     )
 
 
 def add_json(command: Any) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def given(text: str) -> str:
+    """A name. Of an unset variable nothing is left, which must not stand for the newest, for all or for none."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: is a variable of the shell not set?")
+    return text
 
 
 def positive(text: str) -> int:
@@ -51,7 +59,7 @@ def port(text: str) -> int:
 
 def side(text: str) -> int | str:
     """A turn's number, or the beginning of a session's id."""
-    return _at_least(text, 0) if text.lstrip("-").isdigit() else text
+    return _at_least(text, 0) if text.lstrip("-").isdigit() else given(text)
 
 
 def count(text: str) -> int:

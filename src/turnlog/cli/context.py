@@ -48,7 +48,7 @@ def evicted_log(options: argparse.Namespace) -> int:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
         limit = options.limit or _USUAL
-        found = queries.evictions(db, session, turn=options.turn, tool=options.tool, limit=limit + 1)
+        found = queries.evictions(db, session, turn=options.turn, tool=options.tool or "", limit=limit + 1)
         commits = list(dict.fromkeys(row.commit_id for row in found))
         found = [row for row in found if row.commit_id in commits[:limit]]
         turns = {row.turn: row for row in queries.turns(db, session, sorted({row.turn for row in found}))} if found else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlog.cli.arguments import add_command, age, endpoint, header, moment, positive, seconds
+from turnlog.cli.arguments import add_command, age, endpoint, given, header, moment, positive, seconds
 
 
 def add_resume(commands: Any) -> None:
@@ -21,7 +21,7 @@ examples:
 It only reads. A program goes on with the session by turnlog.resume(ID), or unchanged: turnlog run --resume ID python app.py
 """,
     )
-    command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+    command.add_argument("session", type=given, metavar="SESSION", help="a unique beginning of the session's id")
     command.add_argument(
         "--tokens",
         type=positive,
@@ -47,7 +47,7 @@ def add_lifecycle(commands: Any) -> None:
             brief,
             epilog="A commit records it. No program is stopped or started; a turn makes a session active.",
         )
-        command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+        command.add_argument("session", type=given, metavar="SESSION", help="a unique beginning of the session's id")
         if name == "pause":
             command.add_argument(
                 "--reason", default="human_input", metavar="WHY", help="what it waits for (default: human_input)"
@@ -95,6 +95,7 @@ What goes out is what the store holds, without the secrets that were never writt
     command.add_argument(
         "sessions",
         nargs="*",
+        type=given,
         metavar="SESSION",
         help="a unique beginning of its id (default: the newest; with a time, all)",
     )
@@ -116,7 +117,6 @@ What goes out is what the store holds, without the secrets that were never writt
         "--patience", type=seconds, metavar="SECONDS", help="try for so long while it is full or away (default: 60)"
     )
     command.add_argument("--json", action="store_true", help="what was done, as one JSON object")
-    command.set_defaults(refuse=command.error)
 
 
 def add_bundle(commands: Any) -> None:
@@ -134,13 +134,14 @@ The file is a ZIP of Parquet files: spans with what is unfinished, entries, cont
 what the store holds, without the secrets that were never written there.
 """,
     )
-    command.add_argument("sessions", nargs="*", metavar="SESSION", help="a unique beginning of its id (default: the newest)")
+    command.add_argument(
+        "sessions", nargs="*", type=given, metavar="SESSION", help="a unique beginning of its id (default: the newest)"
+    )
     command.add_argument(
         "-o", "--output", default="", metavar="FILE", help="where to write it, - for the output (default: ID.turnlog here)"
     )
     command.add_argument("--previous", action="store_true", help="and the sessions that they continue")
     command.add_argument("--json", action="store_true", help="what was written, as one JSON object")
-    command.set_defaults(refuse=command.error)
 
 
 def add_unbundle(commands: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from turnlog import queries
-from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.asking import asking, known_turn, unmatched
 from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, listed, marks_of, stated, turn_line
 from turnlog.cli.context import evicted_log
 from turnlog.cli.graph import graph_log
@@ -103,6 +103,7 @@ def log(options: argparse.Namespace) -> int:
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
         saved = 0 if options.checkpoints else queries.checkpoints(db, session, options.turn)
         marks = marks_of(db, session, found if inputs else [])
+        nothing = "" if found else unmatched(db, session, options.tool)
     out = screen()
     if options.json:
         for commit in found:
@@ -111,7 +112,7 @@ def log(options: argparse.Namespace) -> int:
     out.line(Styled(f"session {session}", "dim"))
     narrowed = options.tool or options.failed
     if not found:
-        out.line("no commit matches" if narrowed or options.turn else "no commits yet")
+        out.line(nothing if narrowed or options.turn else "no commits yet")
     width = actor_width(found)
     shown = -1
     for commit in found:

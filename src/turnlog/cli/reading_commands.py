@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlog.cli.arguments import add_command, add_json, add_session, positive, side
+from turnlog.cli.arguments import add_command, add_json, add_session, given, positive, side
 
 
 def add_sessions(commands: Any) -> None:
@@ -31,14 +31,13 @@ examples:
     add_session(command)
     command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="at most N commits (default: 20)")
     command.add_argument("--turn", type=positive, default=0, metavar="N", help="only this turn")
-    command.add_argument("--tool", default="", metavar="NAME", help="only calls of this tool")
+    command.add_argument("--tool", type=given, metavar="NAME", help="only calls of this tool")
     only = command.add_mutually_exclusive_group()
     only.add_argument("--failed", action="store_true", help="only what did not end well")
     only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
     command.add_argument("--graph", action="store_true", help="draw which turn goes on from which, and what ran inside of what")
     command.add_argument("--checkpoints", action="store_true", help="also each step at which the framework saved its state")
     add_json(command)
-    command.set_defaults(refuse=command.error)
 
 
 def add_watch(commands: Any) -> None:
@@ -56,7 +55,7 @@ that go in circles, until Ctrl-C. It keeps nobody from writing.
 """,
     )
     command.add_argument(
-        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
+        "-s", "--session", type=given, metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
     )
     add_json(command)
 
@@ -64,7 +63,7 @@ that go in circles, until Ctrl-C. It keeps nobody from writing.
 def add_show(commands: Any) -> None:
     command = add_command(commands, "show", "show everything about one commit")
     command.add_argument(
-        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+        "commit", nargs="?", type=given, metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
     )
     add_session(command)
     add_json(command)
@@ -88,7 +87,6 @@ examples:
         "first", nargs="?", type=side, metavar="TURN", help="a turn's number (default: the last), or a session"
     )
     command.add_argument("second", nargs="?", type=side, metavar="TURN", help="with it: from the first to this one")
-    command.set_defaults(refuse=command.error)
     command.add_argument(
         "--retry",
         nargs="?",
@@ -120,7 +118,7 @@ examples:
   turnlog blame --all parser.py      every change, also under the names that it had before
 """,
     )
-    command.add_argument("path", metavar="PATH", help="a file, or the end of its path where that is unique")
+    command.add_argument("path", type=given, metavar="PATH", help="a file, or the end of its path where that is unique")
     command.add_argument("--all", action="store_true", help="all changes, newest first")
     add_json(command)
 
@@ -167,7 +165,7 @@ examples:
     command.add_argument(
         "source",
         nargs="?",
-        default="",
+        type=given,
         metavar="SOURCE",
         help="a beginning of a commit's id, a content hash or an address (default: list what is unverified)",
     )
@@ -188,7 +186,7 @@ examples:
 """,
     )
     command.add_argument(
-        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+        "commit", nargs="?", type=given, metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
     )
     command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="the last N messages (default: 20)")
     add_session(command)

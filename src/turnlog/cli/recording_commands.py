@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlog.cli.arguments import add_command, add_json, port, positive
+from turnlog.cli.arguments import add_command, add_json, given, port, positive
 
 
 def add_demo(commands: Any) -> None:
@@ -37,17 +37,19 @@ session of its own, named after the one that it repeats; it stops where the prog
     which.add_argument(
         "-s",
         "--session",
+        type=given,
         metavar="ID",
         help="the session of all that is recorded, also where a framework names its own; turnlog.session(...) comes first",
     )
-    which.add_argument("--resume", default="", metavar="SESSION", help="go on with this session, as its one writer")
+    which.add_argument("--resume", type=given, metavar="SESSION", help="go on with this session, as its one writer")
     command.add_argument(
         "--take-over", action="store_true", help="resume it also while another process writes it, which is then fenced"
     )
-    command.add_argument("--dir", metavar="DIR", help="record into this directory")
+    command.add_argument("--dir", type=given, metavar="DIR", help="record into this directory")
     command.add_argument("--capture", choices=("none", "summary", "full"), help="how much content is kept (default: summary)")
     command.add_argument(
         "--replay",
+        type=given,
         metavar="SESSION",
         help="give back what models answered and tools returned in this session; it needs to be captured in full",
     )
@@ -55,7 +57,6 @@ session of its own, named after the one that it repeats; it stops where the prog
     live = command.add_mutually_exclusive_group()
     live.add_argument("--tools", choices=("live",), help="run the tools, and give back only what models answered")
     live.add_argument("--model", choices=("live",), help="ask the models, and give back only what tools returned")
-    command.set_defaults(refuse=command.error)
 
 
 def add_import(commands: Any) -> None:
@@ -91,7 +92,6 @@ interrupted goes on when it is called again.
         "--codex", action="store_true", help="the transcripts below ~/.codex/sessions, or sessions in CODEX_HOME"
     )
     command.add_argument("--json", action="store_true", help="one JSON object")
-    command.set_defaults(refuse=command.error)
 
 
 def add_serve(commands: Any) -> None:
@@ -110,7 +110,7 @@ It runs until it is interrupted. A batch is acknowledged once it is in the journ
     command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: 127.0.0.1)")
     command.add_argument("--port", type=port, default=4338, metavar="N", help="default: 4338; 0 takes a free one")
     command.add_argument(
-        "--token-file", default="", metavar="FILE", help="the bearer token that senders show; needed beyond this machine"
+        "--token-file", type=given, metavar="FILE", help="the bearer token that senders show; needed beyond this machine"
     )
     command.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a name that senders know it by; may be repeated"
@@ -153,12 +153,11 @@ A question that names no session is about that of --session, else of TURNLOG_SES
     )
     command.add_argument("action", nargs="?", choices=("install",), help="print the configuration of common clients")
     command.add_argument(
-        "-s", "--session", default="", metavar="ID", help="the session of questions that name none; a unique beginning will do"
+        "-s", "--session", type=given, metavar="ID", help="the session of questions that name none; a unique beginning will do"
     )
     command.add_argument("--http", action="store_true", help="serve streamable HTTP on 127.0.0.1 instead")
     command.add_argument("--port", type=port, metavar="N", help="with --http: default 4339; 0 takes a free one")
     command.add_argument(
-        "--token-file", default="", metavar="FILE", help="with --http: the bearer token; without it one is made and shown once"
+        "--token-file", type=given, metavar="FILE", help="with --http: the bearer token; without it one is made and shown once"
     )
     add_json(command)
-    command.set_defaults(refuse=command.error)
