@@ -275,4 +275,4 @@ def test_show_has_the_captured_content(make_recording: Callable[..., Recording],
 def test_a_commit_that_is_not_there_is_an_error_with_a_hint(recorded: Settings, turnlog: Turnlog) -> None:
     hint = "Ids are in the first column of: turnlog log"
     assert turnlog("show", "zzz") == (1, "", f"turnlog: there is no commit 'zzz'. {hint}\n")
-    assert turnlog("show", "").code == 0
+    assert turnlog("show").code == 0
