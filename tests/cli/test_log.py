@@ -249,7 +249,7 @@ def test_log_keeps_quiet_about_checkpoints_and_tells_forks(recording: Recording,
     one, two = "turn 1  DAY TIME  one", "turn 2  fork of turn 1  DAY TIME  two"
     hidden = "and 3 checkpoints: turnlog log --checkpoints"
     assert plain(turnlog("log").out) == ["session demo", two, edit, looked, one, looked, hidden]
-    assert plain(turnlog("log", "--turn", "2").out)[-1] == "and 1 checkpoint: turnlog log --checkpoints"
+    assert plain(turnlog("log", "--turn", "2").out)[-1] == "and 1 checkpoint: turnlog log --checkpoints --turn 2"
     assert plain(turnlog("log", "--tool", "look").out) == ["session demo", two, looked, one, looked]
     assert plain(turnlog("log", "--checkpoints").out) == [
         "session demo",

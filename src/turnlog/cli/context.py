@@ -9,6 +9,7 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.hints import hint, same
 from turnlog.cli.render import Styled, Text, clock, count, day_time, from_json, record, screen, short
 from turnlog.queries import Eviction, Message, OutOfContext
 
@@ -73,7 +74,7 @@ def evicted_log(options: argparse.Namespace) -> int:
             )
             out.table([(row.kind, *_what(row)) for row in rows], indent="  ")
     if len(commits) > limit and not options.limit:
-        out.line(Styled(f"there is more: turnlog log --evicted -n {2 * limit}", "dim"))
+        hint(out, "there is more", "log", n=2 * limit, **same(options))
     return 0
 
 
@@ -97,8 +98,7 @@ def evicted_state(options: argparse.Namespace) -> int:
         out.line(Styled(kind, "bold"))
         out.table([_left(row) for row in rows[:_MOST_OF_A_KIND]], indent="  ")
         if rows[_MOST_OF_A_KIND:]:
-            more = f"  and {count(len(rows) - _MOST_OF_A_KIND, 'earlier one')}: turnlog state --evicted --json"
-            out.line(Styled(more, "dim"))
+            hint(out, f"  and {count(len(rows) - _MOST_OF_A_KIND, 'earlier one')}", "state", **same(options), json=True)
     return 0
 
 

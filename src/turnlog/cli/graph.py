@@ -12,6 +12,7 @@ from itertools import pairwise
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn, unmatched
 from turnlog.cli.commit import Marks, actor_width, answer_line, commit_line, listed, marks_of, turn_line
+from turnlog.cli.hints import hint, same
 from turnlog.cli.render import Screen, Styled, Text, record, screen
 from turnlog.queries import Commit, GraphNode, NestedSession, Turn
 
@@ -54,7 +55,7 @@ def graph_log(options: argparse.Namespace) -> int:
     if previous and not last:
         out.line(Styled(f"goes on with session {previous}", "dim"))
     if more and not options.limit:
-        out.line(Styled(f"there is more: turnlog log --graph -n {2 * limit}", "dim"))
+        hint(out, "there is more", "log", n=2 * limit, **same(options))
     return 0
 
 

@@ -9,7 +9,7 @@ from turnlog.cli.arguments import add_command, add_json, add_session, given, pos
 
 def add_sessions(commands: Any) -> None:
     command = add_command(commands, "sessions", "list the recorded sessions, newest first")
-    command.add_argument("-n", "--limit", type=positive, default=20, metavar="N", help="at most N sessions (default: 20)")
+    command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="at most N sessions (default: 20)")
     add_json(command)
 
 
