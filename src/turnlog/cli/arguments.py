@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+_WIDTH = 79
 _AGES = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 # Not where something is deleted: m could be meant as months.
 _SHORT_AGES = {"s": 1.0, "m": 60.0}
@@ -20,7 +22,7 @@ def add_command(commands: Any, name: str, brief: str, **more: Any) -> argparse.A
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=brief,
-        description=brief[0].upper() + brief[1:] + ".",
+        description=textwrap.fill(brief[0].upper() + brief[1:] + ".", _WIDTH),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         **more,

@@ -232,7 +232,7 @@ def _fish(commands: list[Command]) -> str:
         elif (place and place.kind == "file") or command.name == "run":
             lines.append(f"complete -c turnlog -n {_quoted(when)} -F")
     return f"""\
-# fish completion for turnlog: turnlog completion fish > ~/.config/fish/completions/turnlog.fish
+# fish completion for turnlog: turnlog completion fish | source
 function __turnlog_sessions
     set -l called (commandline -opc)[1]
     $called completion fish --ids 2>/dev/null
