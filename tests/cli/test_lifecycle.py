@@ -157,5 +157,5 @@ def test_gc_says_on_a_narrow_terminal_what_goes(settings: Settings, recording: R
     recording.journal.close()
     with Terminal("gc", "--older-than", "0h", "--dry-run", settings=settings, columns=40, NO_COLOR="1") as terminal:
         lines = terminal.all().rpartition("\x1b[K")[2].splitlines()
-    assert lines[0].split() == ["SESSION", "WHAT", "GOES"]
+    assert lines[0].split() == ["SESSION", "STATUS", "WHAT", "GOES"]
     assert [line.split()[-1] for line in lines[1:3]] == ["all", "all"]

@@ -167,7 +167,11 @@ examples:
     command.add_argument("--turn", type=positive, default=0, metavar="N", help="as it was after this turn (default: now)")
     command.add_argument("--evicted", action="store_true", help="what the model could see once and no longer can, and why")
     add_session(command)
-    add_json(command)
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="the entries, one JSON object per line; resume --json has the open work and the failures too",
+    )
 
 
 def add_context(commands: Any) -> None:
