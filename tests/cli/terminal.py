@@ -24,7 +24,7 @@ class Terminal:
 
     def __init__(self, *words: str, settings: Settings, columns: int = 80, **more: str) -> None:
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.resize(columns)
         env = {name: value for name, value in environment(settings.directory).items() if name not in ("NO_COLOR", "COLUMNS")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "turnlog", *words],
@@ -45,6 +45,9 @@ class Terminal:
         self.process.kill()
         self.process.wait()
         os.close(self._master)
+
+    def resize(self, columns: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())

@@ -121,7 +121,8 @@ def test_bash_quotes_ids_and_takes_those_with_colons(
             recording.tool("look", {}, "seen")
     made = script("bash")
     assert in_bash("turnlog log -s user:42:", made, settings) == ["chat"]
-    assert in_bash("turnlog log -s ", made, settings) == [r"\$\(touch\ owned\)", "user:42:chat"]
+    assert in_bash("turnlog log --session=user:42:", made, settings) == ["chat"]
+    assert in_bash("turnlog  log  -s  ", made, settings) == [r"\$\(touch\ owned\)", "user:42:chat"]
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
@@ -154,6 +155,37 @@ def test_tab_completes_commands_and_session_ids_in_a_real_shell(
         recording.tool("look", {}, "seen")
     shown = pressing_tab(shell, line, script(shell), settings, completed)
     assert "Traceback" not in shown and "command not found" not in shown
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("turnlog log -s ticket=", "turnlog log -s ticket=42:user@host "),
+        ("turnlog log --session=tick", "turnlog log --session=ticket=42:user@host "),
+        ("turnlog resume ticket=42:", "turnlog resume ticket=42:user@host "),
+        (r"turnlog log -s my\ run\ o", r"turnlog log -s my\ run\ one "),
+        ("turnlog log -s 'my run o", "turnlog log -s 'my run one' "),
+    ],
+)
+def test_tab_completes_ids_of_any_letters_in_a_real_shell(
+    settings: Settings, recording: Recording, script: Callable[[str], Path], shell: str, line: str, completed: str
+) -> None:
+    for name in ("ticket=42:user@host", "my run one"):
+        with recording.agent("go", conversation=name):
+            recording.tool("look", {}, "seen")
+    pressing_tab(shell, line, script(shell), settings, completed.replace("\\", ""))
+
+
+@pytest.mark.parametrize("shell", SHELLS[1:])
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [("turnlog run whoa", "turnlog run whoami "), ("turnlog run --capture=full whoa", "turnlog run --capture=full whoami ")],
+)
+def test_tab_completes_programs_in_zsh(
+    settings: Settings, script: Callable[[str], Path], shell: str, line: str, completed: str
+) -> None:
+    pressing_tab(shell, line, script(shell), settings, completed)
 
 
 def test_a_store_that_cannot_be_read_offers_nothing_and_says_nothing(settings: Settings) -> None:

@@ -148,3 +148,14 @@ def test_a_state_that_a_program_said_and_that_could_not_follow_shows_as_refused(
     for command in ("log", "show"):
         done = run(sys.executable, "-m", "turnlog", command, directory=tmp_path)
         assert "resumed  (refused: it could not follow)" in done.stdout
+
+
+def test_gc_says_on_a_narrow_terminal_what_goes(settings: Settings, recording: Recording) -> None:
+    for number in range(2):
+        with recording.agent("go", conversation=f"0199f2aa-0000-7000-8000-00000000000{number}"):
+            recording.tool("look", {}, "seen")
+    recording.journal.close()
+    with Terminal("gc", "--older-than", "0h", "--dry-run", settings=settings, columns=40, NO_COLOR="1") as terminal:
+        lines = terminal.all().rpartition("\x1b[K")[2].splitlines()
+    assert lines[0].split() == ["SESSION", "STATUS", "WHAT", "GOES"]
+    assert [line.split()[-1] for line in lines[1:3]] == ["all", "all"]

@@ -18,14 +18,15 @@ from cli.terminal import Terminal
 from programs import environment, run
 from recording import Recording
 from turnlog import __version__
+from turnlog.cli import _MODULES
 from turnlog.cli.render import Screen, inert, size
 from turnlog.cli.widths import columns, cut
 from turnlog.errors import is_interrupt
 from turnlog.settings import Settings
 from turnlog.store import Store
 
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31mred\r\u202egnp\x7f\nend"
-CONTROL = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31mred\r\u202egnp\u061c\x7f\nend"
+CONTROL = "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u202e]"
 COMMANDS = (
     "demo",
     "run",
@@ -88,6 +89,16 @@ def test_help_has_a_line_for_every_command(turnlog: Turnlog, monkeypatch: pytest
     code, out, _ = turnlog("--help")
     assert code == 0
     assert re.findall(r"^    (\w+) +\S", out, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["", *_MODULES])
+def test_help_fits_a_terminal_of_80_columns_and_has_examples(
+    turnlog: Turnlog, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = turnlog(*command.split(), "--help").out.splitlines()
+    assert [line for line in lines if len(line) > 79] == []
+    assert "examples:" in lines and lines[lines.index("examples:") + 1].startswith("  ")
 
 
 def test_version(turnlog: Turnlog) -> None:

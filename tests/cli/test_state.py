@@ -182,7 +182,7 @@ def test_diff_of_one_turn_is_against_the_turn_before(recorded: Settings, turnlog
 def test_diff_shows_what_ended(recorded: Settings, recording: Recording, turnlog: Turnlog) -> None:
     with recording.agent("review", conversation="demo"):
         change(recording, "drop", "pending", "review", "approved")
-    assert plain(turnlog("diff").out) == ["session demo  turn 3 -> turn 4", "-  pending  review  have it reviewed"]
+    assert plain(turnlog("diff").out) == ["session demo  turn 3 -> turn 4", "-  pending  review  have it reviewed  ID"]
 
 
 def test_equal_turns_have_no_difference(recorded: Settings, turnlog: Turnlog) -> None:

@@ -20,6 +20,7 @@ from cli.terminal import Terminal
 from programs import environment, run_code, running_code
 from recording import Recording
 from turnlog import semconv
+from turnlog.cli.watch import pause_after
 from turnlog.semconv import GenAiOperation
 from turnlog.settings import Settings
 from turnlog.store import Store
@@ -148,6 +149,22 @@ def test_ctrl_c_ends_it_quietly(recorded: Settings) -> None:
         terminal.type("\x03")
         assert terminal.wait() == 130
         assert "Traceback" not in terminal.all()
+
+
+def test_it_follows_a_terminal_that_becomes_wider(recorded: Settings, recording: Recording) -> None:
+    with Terminal("watch", settings=recorded, columns=50) as terminal:
+        terminal.expect("Ctrl-C ends it")
+        with recording.agent("look", conversation="demo"):
+            recording.tool("look", {"at": "x" * 60}, "first seen")
+        terminal.expect("x…")
+        terminal.resize(150)
+        with recording.agent("look again", conversation="demo"):
+            recording.tool("look", {"at": "x" * 60}, "seen again")
+        terminal.expect("-> seen again")
+
+
+def test_the_next_look_comes_soon_and_costs_no_more_than_a_fifth() -> None:
+    assert [pause_after(spent) for spent in (0.0, 0.05, 0.2, 0.4, 30.0)] == [0.5, 0.5, 1.0, 2.0, 2.0]
 
 
 def test_it_ends_when_nobody_reads_although_nothing_happens(recorded: Settings) -> None:

@@ -13,7 +13,9 @@ import keyword
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from turnlog.cli.mistakes import refuse_first, refuse_undecodable, refuse_unknown
 from turnlog.cli.parser import build_parser
 from turnlog.cli.render import complain
 from turnlog.errors import TurnlogError, is_interrupt, unreadable
@@ -56,15 +58,22 @@ _MODULES = {
 }
 # Of `turnlog run`: what follows them is not the program yet.
 _WITH_VALUE = ("-s", "--session", "--resume", "--dir", "--capture", "--replay", "--from-turn", "--tools", "--model")
-_CANNOT, _INTERRUPTED, _PIPE_CLOSED = 1, 130, 141
+_CANNOT, _USAGE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    _open_what_is_closed()
     words = list(sys.argv[1:] if arguments is None else arguments)
     own, program = _split_run(words)
     parser = build_parser()
-    options = parser.parse_args(own)
+    if not words:
+        parser.print_help(sys.stderr)
+        return _USAGE
+    refuse_first(parser, words[0], _MODULES)
+    options, unknown = parser.parse_known_args(own)
     options.program = program
+    refuse_unknown(options, unknown)
+    refuse_undecodable(options)
     with contextlib.suppress(AttributeError):
         # A terminal that cannot show a character gets a stand-in, not a traceback.
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -92,6 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
         return _cannot(unreadable(error))
+
+
+def _open_what_is_closed() -> None:
+    """A stream that a shell has closed (`>&-`) is None, and the store would get its number: as git does, it leads nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open for as long as the process
 
 
 def _split_run(words: list[str]) -> tuple[list[str], list[str]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+_WIDTH = 79
 _AGES = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 # Not where something is deleted: m could be meant as months.
 _SHORT_AGES = {"s": 1.0, "m": 60.0}
@@ -20,22 +22,30 @@ def add_command(commands: Any, name: str, brief: str, **more: Any) -> argparse.A
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=brief,
-        description=brief[0].upper() + brief[1:] + ".",
+        description=textwrap.fill(brief[0].upper() + brief[1:] + ".", _WIDTH),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         **more,
     )
+    parser.set_defaults(refuse=parser.error, known=parser._option_string_actions)
     return parser
 
 
 def add_session(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: the newest)"
+        "-s", "--session", type=given, metavar="ID", help="a unique beginning of the session's id (default: the newest)"
     )
 
 
 def add_json(command: Any) -> None:
     command.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def given(text: str) -> str:
+    """A name. Of an unset variable nothing is left, which must not stand for the newest, for all or for none."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: is a variable of the shell not set?")
+    return text
 
 
 def positive(text: str) -> int:
@@ -51,7 +61,7 @@ def port(text: str) -> int:
 
 def side(text: str) -> int | str:
     """A turn's number, or the beginning of a session's id."""
-    return _at_least(text, 0) if text.lstrip("-").isdigit() else text
+    return _at_least(text, 0) if text.lstrip("-").isdigit() else given(text)
 
 
 def count(text: str) -> int:

@@ -11,6 +11,7 @@ from turnlog import queries
 from turnlog.cli.render import progress
 from turnlog.errors import NotFound
 from turnlog.queries import Database
+from turnlog.queries.asking import some
 from turnlog.settings import ORPHANED_AFTER, Settings, read_settings
 from turnlog.store.loader import LoadReport
 
@@ -56,6 +57,14 @@ def _age(file: Path) -> float:
     except FileNotFoundError:
         # The receiver has removed it since it was listed.
         return 0.0
+
+
+def unmatched(db: Database, session: str, tool: str | None) -> str:
+    """What to say when no commit is what was asked for: it may be for a tool that the session never called."""
+    near = queries.nearest_tools(db, session, tool) if tool else []
+    if not near or tool in near:
+        return "no commit matches"
+    return f"no commit matches: the session has no tool {tool!r}. Nearest: {some(near)}"
 
 
 def known_turn(db: Database, session: str, turn: int) -> int:

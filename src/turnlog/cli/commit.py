@@ -28,7 +28,7 @@ def listed(db: Database, session: str, options: argparse.Namespace) -> tuple[lis
         session,
         limit=limit + 1,
         turn=options.turn,
-        tool=options.tool,
+        tool=options.tool or "",
         failed=options.failed,
         checkpoints=options.checkpoints,
     )

@@ -103,28 +103,36 @@ def _bash(commands: list[Command]) -> str:
     top = " ".join(name for option in commands[0].options for name in option.names)
     return f"""\
 # bash completion for turnlog: source <(turnlog completion bash)
-_turnlog_words() {{
+_turnlog_sessions() {{
     local word
     COMPREPLY=()
     while IFS= read -r word; do
-        [[ $word == "$cur"* ]] && COMPREPLY+=("$(printf %q "$word")")
-    done
-}}
-_turnlog_sessions() {{
-    # For bash a colon begins a new word: what is typed before it stays.
-    local before=
-    [[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && before=${{cur%:*}}:
-    cur=${{cur//\\/}}
-    _turnlog_words < <("$turnlog" completion bash --ids 2>/dev/null)
-    COMPREPLY=("${{COMPREPLY[@]#"$before"}}")
+        [[ $word == "$cur"* ]] || continue
+        word=${{word#"$kept"}}
+        if [[ -z $quote ]]; then COMPREPLY+=("$(printf %q "$word")")
+        elif [[ $word != *[\\'\\"\\$\\`\\\\!]* ]]; then COMPREPLY+=("$word")
+        fi
+    done < <("$turnlog" completion bash --ids 2>/dev/null)
 }}
 _turnlog() {{
-    local turnlog=$1 line=${{COMP_LINE:0:COMP_POINT}} cur= prev= command= options= i
+    local turnlog=$1 line=${{COMP_LINE:0:COMP_POINT}} cur= kept= quote= prev= command= options= letter i
     local -a typed
-    read -ra typed <<< "$line"
-    [[ $line == *[[:space:]] ]] || {{ cur=${{typed[${{#typed[@]}} - 1]}}; unset "typed[${{#typed[@]}} - 1]"; }}
-    prev=${{typed[${{#typed[@]}} - 1]}}
-    [[ $cur == --*=* ]] && {{ prev=${{cur%%=*}}; cur=${{cur#*=}}; }}
+    # Words as they are meant, without quotes. What stands in the last one before a quote, or before a letter at which bash
+    # begins a new word (= : @), is kept on the line.
+    for ((i = 0; i < ${{#line}}; i++)); do
+        letter=${{line:i:1}}
+        if [[ $letter == "$quote" ]]; then quote=
+        elif [[ $letter == "\\\\" && $quote != "'" ]]; then ((i++)); cur+=${{line:i:1}}
+        elif [[ -n $quote ]]; then cur+=$letter
+        elif [[ $letter == [\\'\\"] ]]; then quote=$letter kept=$cur
+        elif [[ $letter == [[:space:]] ]]; then [[ -n $cur ]] && typed+=("$cur"); cur= kept=
+        else
+            cur+=$letter
+            [[ $COMP_WORDBREAKS == *"$letter"* ]] && kept=$cur
+        fi
+    done
+    (( ${{#typed[@]}} )) && prev=${{typed[${{#typed[@]}} - 1]}}
+    [[ $cur == --*=* ]] && {{ prev=${{cur%%=*}}; cur=${{cur#*=}}; kept=${{kept#*=}}; }}
     for ((i = 1; i < ${{#typed[@]}}; i++)); do
         [[ ${{typed[i]}} == -* ]] || {{ command=${{typed[i]}}; break; }}
     done
@@ -156,7 +164,8 @@ def _zsh(commands: list[Command]) -> str:
             specs = [_zsh_option(option) for option in command.options]
             specs += [_zsh_place(place) for place in command.places]
             if command.name == "run":
-                specs.append("'*::program:_normal'")
+                # From the program on, nothing is turnlog's.
+                specs = ["-A '-*'", *specs, "'(-)1: :_command_names -e'", "'*::program:_normal'"]
             cases.append(f"        {command.name}) _arguments -s {' '.join(specs)} ;;")
     top = " ".join(_zsh_option(option) for option in commands[0].options)
     return f"""\
@@ -170,13 +179,14 @@ _turnlog_sessions() {{
 }}
 _turnlog() {{
     local curcontext=$curcontext state line _turnlog_called=$words[1]
-    local -a commands
-    commands=(
+    # Not `commands`, which zsh has the programs in.
+    local -a asked
+    asked=(
 {described}
     )
     _arguments -C {top} '1: :->command' '*:: :->arguments'
     case $state in
-        command) _describe command commands ;;
+        command) _describe command asked ;;
         arguments) case $words[1] in
 {chr(10).join(cases)}
         esac ;;
@@ -190,7 +200,9 @@ def _zsh_option(option: Argument) -> str:
     brief = option.help.replace("[", "(").replace("]", ")").replace(":", "")
     others = f"({' '.join(option.names)})" if len(option.names) > 1 else ""
     value = f":{_zsh_value(option)}" if option.takes_value else ""
-    return " ".join(_quoted(f"{others}{name}[{brief}]{value}") for name in option.names)
+    # With = a long option takes its value in either form.
+    either = {name: "=" if option.takes_value and name.startswith("--") else "" for name in option.names}
+    return " ".join(_quoted(f"{others}{name}{either[name]}[{brief}]{value}") for name in option.names)
 
 
 def _zsh_place(place: Argument) -> str:
@@ -220,7 +232,7 @@ def _fish(commands: list[Command]) -> str:
         elif (place and place.kind == "file") or command.name == "run":
             lines.append(f"complete -c turnlog -n {_quoted(when)} -F")
     return f"""\
-# fish completion for turnlog: turnlog completion fish > ~/.config/fish/completions/turnlog.fish
+# fish completion for turnlog: turnlog completion fish | source
 function __turnlog_sessions
     set -l called (commandline -opc)[1]
     $called completion fish --ids 2>/dev/null

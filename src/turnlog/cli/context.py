@@ -9,6 +9,7 @@ from itertools import groupby
 
 from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.hints import hint, same
 from turnlog.cli.render import Styled, Text, clock, count, day_time, from_json, record, screen, short
 from turnlog.queries import Eviction, Message, OutOfContext
 
@@ -48,7 +49,7 @@ def evicted_log(options: argparse.Namespace) -> int:
         session = queries.find_session(db, options.session)
         known_turn(db, session, options.turn)
         limit = options.limit or _USUAL
-        found = queries.evictions(db, session, turn=options.turn, tool=options.tool, limit=limit + 1)
+        found = queries.evictions(db, session, turn=options.turn, tool=options.tool or "", limit=limit + 1)
         commits = list(dict.fromkeys(row.commit_id for row in found))
         found = [row for row in found if row.commit_id in commits[:limit]]
         turns = {row.turn: row for row in queries.turns(db, session, sorted({row.turn for row in found}))} if found else {}
@@ -73,7 +74,7 @@ def evicted_log(options: argparse.Namespace) -> int:
             )
             out.table([(row.kind, *_what(row)) for row in rows], indent="  ")
     if len(commits) > limit and not options.limit:
-        out.line(Styled(f"there is more: turnlog log --evicted -n {2 * limit}", "dim"))
+        hint(out, "there is more", "log", n=2 * limit, **same(options))
     return 0
 
 
@@ -97,8 +98,7 @@ def evicted_state(options: argparse.Namespace) -> int:
         out.line(Styled(kind, "bold"))
         out.table([_left(row) for row in rows[:_MOST_OF_A_KIND]], indent="  ")
         if rows[_MOST_OF_A_KIND:]:
-            more = f"  and {count(len(rows) - _MOST_OF_A_KIND, 'earlier one')}: turnlog state --evicted --json"
-            out.line(Styled(more, "dim"))
+            hint(out, f"  and {count(len(rows) - _MOST_OF_A_KIND, 'earlier one')}", "state", **same(options), json=True)
     return 0
 
 

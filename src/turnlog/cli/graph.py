@@ -10,8 +10,9 @@ import argparse
 from itertools import pairwise
 
 from turnlog import queries
-from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.asking import asking, known_turn, unmatched
 from turnlog.cli.commit import Marks, actor_width, answer_line, commit_line, listed, marks_of, turn_line
+from turnlog.cli.hints import hint, same
 from turnlog.cli.render import Screen, Styled, Text, record, screen
 from turnlog.queries import Commit, GraphNode, NestedSession, Turn
 
@@ -37,24 +38,24 @@ def graph_log(options: argparse.Namespace) -> int:
         inner = queries.nested_sessions(db, session)
         previous = queries.previous_session(db, session)
         marks = marks_of(db, session, found)
+        nothing = "" if found else unmatched(db, session, options.tool)
     out = screen()
     if options.json:
         for node in nodes:
             out.json(record(node))
         return 0
     out.line(Styled(f"session {session}", "dim"))
-    if not nodes and not found:
-        out.line("no commits yet")
+    narrowed = options.tool or options.failed
+    if not found and (narrowed or not nodes):
+        out.line(nothing if narrowed else "no commits yet")
     if any(not commit.turn for commit in found):
         nodes.append(GraphNode(session, 0, "", 0, "", "", 0, 1))
     forks: dict[Node, int] = {node.turn: node.parent_turn for node in nodes if node.relation == "fork" and not node.edit}
-    _Graph(out, found, nested, inner, marks._replace(forked={**forks, **marks.forked})).show(
-        nodes, turns, edits, not (options.tool or options.failed)
-    )
+    _Graph(out, found, nested, inner, marks._replace(forked={**forks, **marks.forked})).show(nodes, turns, edits, not narrowed)
     if previous and not last:
         out.line(Styled(f"goes on with session {previous}", "dim"))
     if more and not options.limit:
-        out.line(Styled(f"there is more: turnlog log --graph -n {2 * limit}", "dim"))
+        hint(out, "there is more", "log", n=2 * limit, **same(options))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlog.cli.arguments import add_command, age, endpoint, header, moment, positive, seconds
+from turnlog.cli.arguments import add_command, age, endpoint, given, header, moment, positive, seconds
 
 
 def add_resume(commands: Any) -> None:
@@ -14,14 +14,16 @@ def add_resume(commands: Any) -> None:
         "print what a fresh process, model or person needs to go on with a session",
         epilog="""\
 examples:
-  turnlog resume 4f1c                  goal, where it stopped, facts, decisions, open work, failures, files
-  turnlog resume 4f1c --tokens 500     in fewer words, for a model's prompt
-  turnlog resume 4f1c --json           the typed state, as turnlog.resume() gives it
+  turnlog resume 4f1c               goal, where it stopped, facts, decisions,
+                                    open work, failures, files
+  turnlog resume 4f1c --tokens 500  in fewer words, for a model's prompt
+  turnlog resume 4f1c --json        the typed state, as turnlog.resume() does
 
-It only reads. A program goes on with the session by turnlog.resume(ID), or unchanged: turnlog run --resume ID python app.py
+It only reads. A program goes on with the session by turnlog.resume(ID), or
+unchanged: turnlog run --resume ID python app.py
 """,
     )
-    command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+    command.add_argument("session", type=given, metavar="SESSION", help="a unique beginning of the session's id")
     command.add_argument(
         "--tokens",
         type=positive,
@@ -45,9 +47,15 @@ def add_lifecycle(commands: Any) -> None:
             commands,
             name,
             brief,
-            epilog="A commit records it. No program is stopped or started; a turn makes a session active.",
+            epilog=f"""\
+examples:
+  turnlog {name} 4f1c{" --reason approval" if name == "pause" else ""}
+
+A commit records it. No program is stopped or started; a turn makes a session
+active.
+""",
         )
-        command.add_argument("session", metavar="SESSION", help="a unique beginning of the session's id")
+        command.add_argument("session", type=given, metavar="SESSION", help="a unique beginning of the session's id")
         if name == "pause":
             command.add_argument(
                 "--reason", default="human_input", metavar="WHY", help="what it waits for (default: human_input)"
@@ -62,10 +70,13 @@ def add_gc(commands: Any) -> None:
         epilog="""\
 examples:
   turnlog gc --older-than 30d --dry-run        what would go
-  turnlog gc --older-than 30d --keep-durable   messages, results and captured content go; decisions, facts and files stay
+  turnlog gc --older-than 30d --keep-durable   messages, results and captured
+                                               content go; decisions, facts
+                                               and files stay
   turnlog gc --older-than 26w --yes            without asking, for scripts
 
-Archived sessions go to Parquet files first. Pinned sessions and those with calls in flight are left alone.
+Archived sessions go to Parquet files first. Pinned sessions and those with
+calls in flight are left alone.
 """,
     )
     command.add_argument(
@@ -83,18 +94,24 @@ def add_export(commands: Any) -> None:
         "write sessions to Parquet or OTLP JSON, or send them to an OTLP endpoint",
         epilog="""\
 examples:
-  turnlog export > session.jsonl                           the newest session, as the collector's file exporter writes it
-  turnlog export --since 7d --format parquet -o week       one Parquet file per relation, in the folder week
-  turnlog export --all --to http://127.0.0.1:4318          all of the history to a collector, or to another turnlog
-  turnlog export 4f1c --to https://host/otlp --header "Authorization: Bearer TOKEN"
+  turnlog export > session.jsonl
+                         the newest session, as the collector's file exporter
+                         writes it
+  turnlog export --since 7d --format parquet -o week
+                         one Parquet file per relation, in the folder week
+  turnlog export --all --to http://127.0.0.1:4318
+                         all of the history to a collector or another turnlog
+  turnlog export 4f1c --to https://host/otlp --header "Authorization: Bearer T"
 
-A span belongs to the time when it ended. Spans that have not ended are no OTLP, nor is captured content: Parquet has both.
-What goes out is what the store holds, without the secrets that were never written there.
+A span belongs to the time when it ended. Spans that have not ended are no
+OTLP, nor is captured content: Parquet has both. What goes out is what the
+store holds, without the secrets that were never written there.
 """,
     )
     command.add_argument(
         "sessions",
         nargs="*",
+        type=given,
         metavar="SESSION",
         help="a unique beginning of its id (default: the newest; with a time, all)",
     )
@@ -116,7 +133,6 @@ What goes out is what the store holds, without the secrets that were never writt
         "--patience", type=seconds, metavar="SECONDS", help="try for so long while it is full or away (default: 60)"
     )
     command.add_argument("--json", action="store_true", help="what was done, as one JSON object")
-    command.set_defaults(refuse=command.error)
 
 
 def add_bundle(commands: Any) -> None:
@@ -126,21 +142,24 @@ def add_bundle(commands: Any) -> None:
         "write sessions to one file, for another machine",
         epilog="""\
 examples:
-  turnlog bundle -o s.turnlog                              the newest session
-  turnlog bundle 4f1c ticket-42 --previous -o two.turnlog  two sessions, and those that they continue
+  turnlog bundle -o s.turnlog            the newest session
+  turnlog bundle 4f1c ticket-42 --previous -o two.turnlog
+                                         two, and those that they continue
   turnlog bundle -o - | ssh host turnlog unbundle -
 
-The file is a ZIP of Parquet files: spans with what is unfinished, entries, contexts, captured content. What goes into it is
-what the store holds, without the secrets that were never written there.
+The file is a ZIP of Parquet files: spans with what is unfinished, entries,
+contexts, captured content. What goes into it is what the store holds, without
+the secrets that were never written there.
 """,
     )
-    command.add_argument("sessions", nargs="*", metavar="SESSION", help="a unique beginning of its id (default: the newest)")
+    command.add_argument(
+        "sessions", nargs="*", type=given, metavar="SESSION", help="a unique beginning of its id (default: the newest)"
+    )
     command.add_argument(
         "-o", "--output", default="", metavar="FILE", help="where to write it, - for the output (default: ID.turnlog here)"
     )
     command.add_argument("--previous", action="store_true", help="and the sessions that they continue")
     command.add_argument("--json", action="store_true", help="what was written, as one JSON object")
-    command.set_defaults(refuse=command.error)
 
 
 def add_unbundle(commands: Any) -> None:
@@ -152,8 +171,9 @@ def add_unbundle(commands: Any) -> None:
 examples:
   turnlog unbundle s.turnlog
 
-Only what is new is added, however often and to whatever the store has of the session. The state afterwards is compared
-with the state that was bundled. A bundle is as trustworthy as whoever gave it to you.
+Only what is new is added, however often and to whatever the store has of the
+session. The state afterwards is compared with the state that was bundled. A
+bundle is as trustworthy as whoever gave it to you.
 """,
     )
     command.add_argument("files", nargs="+", metavar="FILE", help="a bundle, or - for the standard input")

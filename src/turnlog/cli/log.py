@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from turnlog import queries
-from turnlog.cli.asking import asking, known_turn
+from turnlog.cli.asking import asking, known_turn, unmatched
 from turnlog.cli.commit import REFUSED, actor_width, answer_line, commit_line, listed, marks_of, stated, turn_line
 from turnlog.cli.context import evicted_log
 from turnlog.cli.graph import graph_log
+from turnlog.cli.hints import hint, same
 from turnlog.cli.render import (
     Screen,
     Styled,
@@ -30,17 +31,20 @@ from turnlog.queries import Commit, Database, Decided
 
 _ALL = 2**31
 _LEAST_ID = 8
+_USUAL = 20
 _OUTCOME_STYLES = {"ok": "green", "in_flight": "yellow"}
 _STATUS_STYLES = {"active": "green", "dead": "red bold", "paused": "yellow", "closed": "dim", "archived": "dim"}
 
 
 def sessions(options: argparse.Namespace) -> int:
     out = screen()
+    limit = options.limit or _USUAL
     with asking() as db:
         # A beginning of an id is to name one session of all.
-        found = queries.sessions(db, _ALL if out.width else options.limit)
+        found = queries.sessions(db, _ALL if out.width else limit + 1)
     names = _beginnings([session.session_id for session in found])
-    found = found[: options.limit]
+    more = len(found) > limit
+    found = found[:limit]
     if options.json:
         for session in found:
             out.json(record(session))
@@ -67,6 +71,8 @@ def sessions(options: argparse.Namespace) -> int:
         for row, session in zip(rows, found, strict=True):
             row[0] = Styled(names[session.session_id], "yellow")
     out.table(rows, header, drop=("STARTED", "LAST ACTIVE", "TOKENS", "COMMITS", "AGENT"), whole=("SESSION", "STATUS"))
+    if more and not options.limit:
+        hint(out, "there is more", "sessions", n=2 * limit)
     return 0
 
 
@@ -103,6 +109,7 @@ def log(options: argparse.Namespace) -> int:
         inputs = {turn.turn: turn for turn in queries.turns(db, session, shown_turns)} if found and not options.json else {}
         saved = 0 if options.checkpoints else queries.checkpoints(db, session, options.turn)
         marks = marks_of(db, session, found if inputs else [])
+        nothing = "" if found else unmatched(db, session, options.tool)
     out = screen()
     if options.json:
         for commit in found:
@@ -111,7 +118,7 @@ def log(options: argparse.Namespace) -> int:
     out.line(Styled(f"session {session}", "dim"))
     narrowed = options.tool or options.failed
     if not found:
-        out.line("no commit matches" if narrowed or options.turn else "no commits yet")
+        out.line(nothing if narrowed or options.turn else "no commits yet")
     width = actor_width(found)
     shown = -1
     for commit in found:
@@ -123,9 +130,9 @@ def log(options: argparse.Namespace) -> int:
                 out.line(*answer)
         out.line(*commit_line(commit, width, marks))
     if more and not options.limit:
-        out.line(Styled(f"there is more: turnlog log -n {2 * limit}", "dim"))
+        hint(out, "there is more", "log", n=2 * limit, **same(options))
     if saved and not narrowed:
-        out.line(Styled(f"and {count(saved, 'checkpoint')}: turnlog log --checkpoints", "dim"))
+        hint(out, f"and {count(saved, 'checkpoint')}", "log", checkpoints=True, **same(options))
     return 0
 
 

@@ -31,7 +31,7 @@ def mcp(options: argparse.Namespace) -> int:
     settings = read_settings()
     for problem in settings.problems:
         complain(problem)
-    server, turnlog = build(settings, options.session, __version__)
+    server, turnlog = build(settings, options.session or "", __version__)
     try:
         if options.http:
             _serve_http(server, settings, options)

@@ -15,7 +15,7 @@ def add_sql(commands: Any) -> None:
         "ask in SQL: run one statement, or open a prompt",
         epilog="""\
 examples:
-  turnlog sql                                  opens a prompt; .tables lists what there is to ask
+  turnlog sql                         a prompt; .tables lists what there is
   turnlog sql "from failures where tool = 'run_tests'"
   turnlog sql --csv "from token_usage" > tokens.csv
   turnlog sql < question.sql
@@ -32,18 +32,44 @@ Statements only read: no writes, no files, no settings.
 
 
 def add_frameworks(commands: Any) -> None:
-    command = add_command(commands, "frameworks", "list what is recorded without a change to the program")
+    command = add_command(
+        commands,
+        "frameworks",
+        "list what is recorded without a change to the program",
+        epilog="""\
+examples:
+  turnlog frameworks --check   whether what is installed here can be recorded
+""",
+    )
     command.add_argument("--check", action="store_true", help="hook what is installed here, and say what could not be")
     add_json(command)
 
 
 def add_doctor(commands: Any) -> None:
-    command = add_command(commands, "doctor", "show where the data is, what was lost, what is recorded")
+    command = add_command(
+        commands,
+        "doctor",
+        "show where the data is, what was lost, what is recorded",
+        epilog="""\
+examples:
+  turnlog doctor
+  turnlog doctor --json > report.json
+""",
+    )
     command.add_argument("--json", action="store_true", help="one JSON object")
 
 
 def add_path(commands: Any) -> None:
-    command = add_command(commands, "path", "print where the data is")
+    command = add_command(
+        commands,
+        "path",
+        "print where the data is",
+        epilog="""\
+examples:
+  du -sh "$(turnlog path)"
+  turnlog path database
+""",
+    )
     command.add_argument(
         "what", nargs="?", choices=("directory", "database", "journal"), default="directory", help="default: directory"
     )
@@ -56,9 +82,9 @@ def add_completion(commands: Any) -> None:
         "print what makes a shell complete commands, options and session ids",
         epilog="""\
 examples:
-  source <(turnlog completion bash)                              now; or this line in ~/.bashrc
-  turnlog completion zsh > "${fpath[1]}/_turnlog"                for all of your next shells
-  turnlog completion fish > ~/.config/fish/completions/turnlog.fish
+  source <(turnlog completion bash)                now; or this in ~/.bashrc
+  turnlog completion zsh > "${fpath[1]}/_turnlog"  for all of your next shells
+  turnlog completion fish | source                 now; or in config.fish
 """,
     )
     command.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell is to complete")

@@ -9,6 +9,7 @@ from itertools import groupby
 from turnlog import queries
 from turnlog.cli.asking import asking
 from turnlog.cli.commit import SHORT_ID, actor, what
+from turnlog.cli.hints import hint, same
 from turnlog.cli.log import chosen
 from turnlog.cli.render import Screen, Styled, Text, count, record, screen
 from turnlog.queries import Built, Commit, Database, Entry, InContext, Source, Why
@@ -95,7 +96,7 @@ def _show_built(
                 *what(commit),
             )
     if len(built) > limit:
-        out.line(Styled(f"there is more: turnlog taint {options.source} -n {len(built)}", "dim"))
+        hint(out, "there is more", "taint", options.source, n=len(built), **same(options))
     if files:
         out.line(Styled("files", "bold"))
         rows_of_files = {file.key: file for file in files}.values()
@@ -184,10 +185,8 @@ def _show_context(out: Screen, found: Why, options: argparse.Namespace) -> None:
     limit = options.limit or _USUAL_MESSAGES
     out.line(Styled("in its context", "bold"), "  ", count(len(found.context), "message"))
     if len(found.context) > limit:
-        earlier = (
-            f"  {len(found.context) - limit} earlier: turnlog why {found.commit.commit_id[:SHORT_ID]} -n {len(found.context)}"
-        )
-        out.line(Styled(earlier, "dim"))
+        earlier = f"  {len(found.context) - limit} earlier"
+        hint(out, earlier, "why", found.commit.commit_id[:SHORT_ID], n=len(found.context))
     out.table([_message_row(message) for message in found.context[-limit:]], indent="  ")
 
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnlog.cli.arguments import add_command, add_json, add_session, positive, side
+from turnlog.cli.arguments import add_command, add_json, add_session, given, positive, side
 
 
 def add_sessions(commands: Any) -> None:
-    command = add_command(commands, "sessions", "list the recorded sessions, newest first")
-    command.add_argument("-n", "--limit", type=positive, default=20, metavar="N", help="at most N sessions (default: 20)")
+    command = add_command(
+        commands,
+        "sessions",
+        "list the recorded sessions, newest first",
+        epilog="""\
+examples:
+  turnlog sessions -n 100
+  turnlog sessions --json | jq -r .session_id
+""",
+    )
+    command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="at most N sessions (default: 20)")
     add_json(command)
 
 
@@ -23,7 +32,8 @@ examples:
   turnlog log -n 5
   turnlog log --turn 3
   turnlog log --tool write_file --failed
-  turnlog log --graph                  which turn goes on from which: retries, forks, sub-agents
+  turnlog log --graph                  which turn goes on from which: retries,
+                                       forks, sub-agents
   turnlog log --evicted                what left the model's context
   turnlog log --json | jq .delta
 """,
@@ -31,14 +41,13 @@ examples:
     add_session(command)
     command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="at most N commits (default: 20)")
     command.add_argument("--turn", type=positive, default=0, metavar="N", help="only this turn")
-    command.add_argument("--tool", default="", metavar="NAME", help="only calls of this tool")
+    command.add_argument("--tool", type=given, metavar="NAME", help="only calls of this tool")
     only = command.add_mutually_exclusive_group()
     only.add_argument("--failed", action="store_true", help="only what did not end well")
     only.add_argument("--evicted", action="store_true", help="only what left the model's context, key by key, and why")
     command.add_argument("--graph", action="store_true", help="draw which turn goes on from which, and what ran inside of what")
     command.add_argument("--checkpoints", action="store_true", help="also each step at which the framework saved its state")
     add_json(command)
-    command.set_defaults(refuse=command.error)
 
 
 def add_watch(commands: Any) -> None:
@@ -56,15 +65,24 @@ that go in circles, until Ctrl-C. It keeps nobody from writing.
 """,
     )
     command.add_argument(
-        "-s", "--session", default="", metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
+        "-s", "--session", type=given, metavar="ID", help="a unique beginning of the session's id (default: all sessions)"
     )
     add_json(command)
 
 
 def add_show(commands: Any) -> None:
-    command = add_command(commands, "show", "show everything about one commit")
+    command = add_command(
+        commands,
+        "show",
+        "show everything about one commit",
+        epilog="""\
+examples:
+  turnlog show                 the newest commit
+  turnlog show 4f1c2a9         ids are in the first column of: turnlog log
+""",
+    )
     command.add_argument(
-        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+        "commit", nargs="?", type=given, metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
     )
     add_session(command)
     add_json(command)
@@ -80,15 +98,16 @@ examples:
   turnlog diff                 the last turn against the one before
   turnlog diff 4               turn 4 against turn 3
   turnlog diff 4 5             from turn 4 to turn 5; turn 0 is the empty state
-  turnlog diff 4 --retry       turn 4, which was run again, step by step against its first attempt
-  turnlog diff 0199f2 0199f4   two runs of the same task, to the first step at which they part, and why
+  turnlog diff 4 --retry       turn 4, which was run again, step by step
+                               against its first attempt
+  turnlog diff 0199f2 0199f4   two runs of the same task, to the first step at
+                               which they part, and why
 """,
     )
     command.add_argument(
         "first", nargs="?", type=side, metavar="TURN", help="a turn's number (default: the last), or a session"
     )
     command.add_argument("second", nargs="?", type=side, metavar="TURN", help="with it: from the first to this one")
-    command.set_defaults(refuse=command.error)
     command.add_argument(
         "--retry",
         nargs="?",
@@ -102,7 +121,16 @@ examples:
 
 
 def add_files(commands: Any) -> None:
-    command = add_command(commands, "files", "list the files that the agent modified")
+    command = add_command(
+        commands,
+        "files",
+        "list the files that the agent modified",
+        epilog="""\
+examples:
+  turnlog files --last 5
+  turnlog files --all          also what was only read, and data sources
+""",
+    )
     command.add_argument("--last", type=positive, default=0, metavar="N", help="only in the last N turns (default: all turns)")
     command.add_argument("--all", action="store_true", help="the whole working set: also what was only read, and data sources")
     add_session(command)
@@ -117,20 +145,33 @@ def add_blame(commands: Any) -> None:
         epilog="""\
 examples:
   turnlog blame src/parser.py
-  turnlog blame --all parser.py      every change, also under the names that it had before
+  turnlog blame --all parser.py      every change, also under earlier names
 """,
     )
-    command.add_argument("path", metavar="PATH", help="a file, or the end of its path where that is unique")
+    command.add_argument("path", type=given, metavar="PATH", help="a file, or the end of its path where that is unique")
     command.add_argument("--all", action="store_true", help="all changes, newest first")
     add_json(command)
 
 
 def add_state(commands: Any) -> None:
-    command = add_command(commands, "state", "show decisions, facts, files, open work and last failures")
+    command = add_command(
+        commands,
+        "state",
+        "show decisions, facts, files, open work and last failures",
+        epilog="""\
+examples:
+  turnlog state --turn 3       as it was after turn 3
+  turnlog state --evicted      what the model no longer sees
+""",
+    )
     command.add_argument("--turn", type=positive, default=0, metavar="N", help="as it was after this turn (default: now)")
     command.add_argument("--evicted", action="store_true", help="what the model could see once and no longer can, and why")
     add_session(command)
-    add_json(command)
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="the entries, one JSON object per line; resume --json has the open work and the failures too",
+    )
 
 
 def add_context(commands: Any) -> None:
@@ -140,7 +181,7 @@ def add_context(commands: Any) -> None:
         "show what the model could see",
         epilog="""\
 examples:
-  turnlog context                    what the last model call of the session was given
+  turnlog context                    what the last model call was given
   turnlog context --turn 3           the same, of turn 3
   turnlog state --evicted            what it no longer sees
 """,
@@ -159,15 +200,15 @@ def add_taint(commands: Any) -> None:
         "show what is built on a result",
         epilog="""\
 examples:
-  turnlog taint                         the results from outside that nobody has verified
-  turnlog taint 4f1c2a9                 what was decided and done with this result in mind
-  turnlog taint https://example.com/    the same, by address or by content hash
+  turnlog taint                       results from outside that nobody verified
+  turnlog taint 4f1c2a9               what was decided and done with it in mind
+  turnlog taint https://example.com/  the same, by address or by content hash
 """,
     )
     command.add_argument(
         "source",
         nargs="?",
-        default="",
+        type=given,
         metavar="SOURCE",
         help="a beginning of a commit's id, a content hash or an address (default: list what is unverified)",
     )
@@ -188,7 +229,7 @@ examples:
 """,
     )
     command.add_argument(
-        "commit", nargs="?", default="", metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
+        "commit", nargs="?", type=given, metavar="COMMIT", help="a unique beginning of its id (default: the newest)"
     )
     command.add_argument("-n", "--limit", type=positive, default=0, metavar="N", help="the last N messages (default: 20)")
     add_session(command)

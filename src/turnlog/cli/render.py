@@ -18,8 +18,8 @@ from turnlog.cli.widths import GAP, columns, cut, head, shared
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 # C0, DEL, C1, line separators, and the marks that reorder text: each could rewrite what a reader sees.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HASH = re.compile(r"^((?:hmac-)?sha256:)([0-9a-f]{7})[0-9a-f]+$")
 # What a model chose in one call is kept under the span id of the call; a session has hundreds of those.
 SPAN_ID = re.compile(r"^[0-9a-f]{16}$")

@@ -41,7 +41,7 @@ def _show(out: Screen, plan: Plan) -> None:
     spared = [f"{plan.pinned:,} pinned"] * bool(plan.pinned) + [f"{plan.in_use:,} in use"] * bool(plan.in_use)
     if plan.sessions:
         rows = [_row(session) for session in plan.sessions[:_MOST_SHOWN]]
-        out.table(rows, _TITLES, drop=("CONTENT", "SPANS"), whole=("WHAT GOES",))
+        out.table(rows, _TITLES, drop=("CONTENT", "SPANS", "LAST ACTIVE", "STATUS"), whole=("WHAT GOES",))
         if plan.sessions[_MOST_SHOWN:]:
             out.line(Styled(f"and {len(plan.sessions) - _MOST_SHOWN:,} more", "dim"))
     if plan.sessions or plan.blobs:

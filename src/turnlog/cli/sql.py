@@ -26,12 +26,21 @@ Type one reading statement and end it with ; or an empty line.
 def sql(options: argparse.Namespace) -> int:
     if options.statement is None and sys.stdin.isatty():
         return _prompt(options)
-    statement = sys.stdin.read() if options.statement is None else options.statement
+    statement = _read() if options.statement is None else options.statement
     if statement.strip() in (".tables", ".help"):
         _answer_dot(screen(), statement.strip())
     else:
         _write(screen(), _ask(statement, options), options)
     return 0
+
+
+def _read() -> str:
+    try:
+        statement = sys.stdin.read()
+        statement.encode()
+    except UnicodeError:
+        raise TurnlogError("the statement is not UTF-8.") from None
+    return statement
 
 
 def _ask(statement: str, options: argparse.Namespace) -> Answer:

@@ -9,6 +9,7 @@ from turnlog import queries
 from turnlog.cli.asking import asking, known_turn
 from turnlog.cli.commit import SHORT_ID, failure
 from turnlog.cli.context import evicted_state
+from turnlog.cli.hints import hint, same
 from turnlog.cli.patterns import show_loops
 from turnlog.cli.render import SPAN_ID, Screen, Styled, Text, count, day_time, duration, record, screen, short
 from turnlog.cli.side_by_side import MARKS, diff_retry, diff_sessions
@@ -39,17 +40,16 @@ def state(options: argparse.Namespace) -> int:
             out.json(record(entry))
         return 0
     out.line(Styled(f"session {session}", "dim"), Styled(f"  after turn {turn or newest}", "dim"))
-    _show_entries(out, [entry for entry in entries if turn or entry.kind != "pending"])
+    _show_entries(out, [entry for entry in entries if turn or entry.kind != "pending"], options)
     _show_pending(out, pending, paused)
     show_loops(out, loops, "going in circles")
     _show_failures(out, failures, "last failures")
     if more_failures:
-        where = f" --turn {turn}" if turn else ""
-        out.line(Styled(f"  and {count(more_failures, 'earlier one')}: turnlog log --failed{where}", "dim"))
+        hint(out, f"  and {count(more_failures, 'earlier one')}", "log", failed=True, **same(options))
     return 0
 
 
-def _show_entries(out: Screen, entries: list[Entry]) -> None:
+def _show_entries(out: Screen, entries: list[Entry], options: argparse.Namespace) -> None:
     if not entries:
         out.line("no entries")
     for kind, group in groupby(entries, key=lambda entry: entry.kind):
@@ -68,7 +68,7 @@ def _show_entries(out: Screen, entries: list[Entry]) -> None:
         ]
         out.table(rows, indent="  ")
         if steps[_LAST_STEPS:]:
-            out.line(Styled(f"  and {len(steps) - _LAST_STEPS} earlier choices of tools: turnlog log", "dim"))
+            hint(out, f"  and {len(steps) - _LAST_STEPS} earlier choices of tools", "log", session=options.session)
 
 
 def _show_pending(out: Screen, pending: list[Pending], paused: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import threading
 import webbrowser
 
 from turnlog.cli.render import screen
@@ -17,6 +19,7 @@ def ui(options: argparse.Namespace) -> int:
     except ImportError as error:
         raise TurnlogError(f"the page needs {error.name}: pip install 'turnlog[web]'") from error
     out = screen(whole=True)
+    opens = options.open and _has_browser()
 
     def listening(address: str) -> None:
         if options.json:
@@ -24,9 +27,16 @@ def ui(options: argparse.Namespace) -> int:
         else:
             out.line(f"the page is at {address}")
             out.line("it can be read by whoever has this address, on this machine only. Ctrl-C stops it.")
+            if options.open and not opens:
+                out.line("no browser is opened: there is no display here, and BROWSER names none.")
         out.stream.flush()
-        if options.open:
-            webbrowser.open(address)
+        if opens:
+            # A browser of the terminal is waited for until it ends, and it waits for the server.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     serve_page(read_settings(), options.port, listening)
     return 0
+
+
+def _has_browser() -> bool:
+    return sys.platform != "linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from turnlog import queries
 from turnlog.cli.asking import asking
 from turnlog.cli.commit import Marks, commit_line, marks_of, turn_line
-from turnlog.cli.render import Screen, Styled, complain, record, screen, short
+from turnlog.cli.render import Styled, complain, record, screen, short
 from turnlog.errors import StoreLocked
 from turnlog.queries import Commit, Database, Loop, Turn
 from turnlog.settings import read_settings
@@ -27,12 +27,12 @@ _EVERY = 0.5
 _LONG = 1.0
 # A process that dies writes nothing more: while something runs, it is asked whether it still does.
 _STILL_RUNS = 5.0
-# However much is written, at most this share of a processor reads it.
+# However much is written, at most this share of a processor reads it, but nobody waits longer than this for the next look.
 _SHARE = 0.2
+_LONGEST = 2.0
 # What a receiver derives late has ended long ago.
 _LATE_NS = 600 * 10**9
 _ACTOR = 12
-_NOTHING = Marks({}, {}, set())
 
 
 def watch(options: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def watch(options: argparse.Namespace) -> int:
     if options.session:
         with asking() as db:
             session = queries.find_session(db, options.session)
-    tail = _Tail(out, session, options.json)
+    tail = _Tail(session, options.json)
     if options.json:
         out.json({"event": "watching", "session_id": session})
     else:
@@ -55,15 +55,21 @@ def watch(options: argparse.Namespace) -> int:
         pause = _EVERY
         if now == seen and waited < tail.patience:
             continue
-        started = time.monotonic()
+        spent = time.process_time()
         try:
             tail.show()
             seen = now
         except StoreLocked as error:
             complain(f"{error} Still watching")
         asked = time.monotonic()
-        pause = max(_EVERY, (asked - started) / _SHARE)
+        # What a busy machine makes it wait is nothing that it took.
+        pause = pause_after(time.process_time() - spent)
     return 0
+
+
+def pause_after(spent: float) -> float:
+    """How long to wait after a look that took so many seconds of a processor."""
+    return min(max(_EVERY, spent / _SHARE), _LONGEST)
 
 
 def _is_read(seconds: float) -> bool:
@@ -80,8 +86,8 @@ def _is_read(seconds: float) -> bool:
 class _Tail:
     """What was shown, so that each commit comes once when it runs and once when it has ended."""
 
-    def __init__(self, out: Screen, session: str, as_json: bool) -> None:
-        self._out = out
+    def __init__(self, session: str, as_json: bool) -> None:
+        self._out = screen()
         self._session = session
         self._as_json = as_json
         self._since_ns = time.time_ns()
@@ -92,6 +98,8 @@ class _Tail:
         self.patience = math.inf
 
     def show(self) -> None:
+        # A terminal is as wide as it is now.
+        self._out = screen()
         with asking() as db:
             since = max(self._since_ns, time.time_ns() - _LATE_NS)
             ran = [commit for commit, outcome in self._shown.items() if outcome == "in_flight"]
@@ -110,7 +118,8 @@ class _Tail:
                 news += [commits[name] for name in those]
             loops = [loop for session in sessions for loop in self._new_loops(db, session)]
             turns = {} if self._as_json else self._turns(db, news)
-            marks = {} if self._as_json else {each: marks_of(db, each, news) for each in sessions}
+            marked = [] if self._as_json or self._goes_on_plainly(news) else news
+            marks = {each: marks_of(db, each, marked) for each in sessions}
         self._shown = {commit.commit_id: commit.outcome for commit in found if commit.commit_id not in begun}
         runs = "in_flight" in self._shown.values()
         self.patience = _LONG if begun else _STILL_RUNS if runs else math.inf
@@ -125,6 +134,12 @@ class _Tail:
             else:
                 self._warn(loop, many=len(sessions) > 1)
         self._out.stream.flush()
+
+    def _goes_on_plainly(self, news: list[Commit]) -> bool:
+        """Of a turn that was told already, only calls of tools and what is said of the lifecycle can be marked."""
+        return all(
+            (commit.session_id, commit.turn) == self._last and not (commit.tool or commit.lifecycle_state) for commit in news
+        )
 
     def _new_loops(self, db: Database, session: str) -> Iterator[Loop]:
         """Calls that go in circles, once each and again when they have doubled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -44,7 +45,12 @@ def rows(db: Database, kind: Callable[..., Row], query: str, values: Sequence[An
 
 def some(names: list[str], most: int = 3) -> str:
     """Names that were stored, in a message of ours: whoever stored a whole sentence as one does not speak in it."""
-    return listed([name if _PLAIN_NAME.fullmatch(name) else repr(name[:60]) for name in names], most)
+    return listed([name if _PLAIN_NAME.fullmatch(name) else _quoted(name[:60]) for name in names], most)
+
+
+def _quoted(name: str) -> str:
+    """As a shell takes it, where a terminal shows it as it is."""
+    return shlex.quote(name) if name.isprintable() else repr(name)
 
 
 def listed(words: list[str], most: int = 3) -> str:

@@ -82,6 +82,16 @@ class Failed(NamedTuple):
     duration_ms: float
 
 
+def nearest_tools(db: Database, session: str, tool: str) -> list[str]:
+    """The tools of a session that are called most like this, the nearest first."""
+    found = db.execute(
+        "select tool from commits where session_id = $session and tool <> '' "
+        "group by tool order by jaro_winkler_similarity(tool, $tool) desc, tool limit 3",
+        {"session": session, "tool": tool},
+    ).fetchall()
+    return [str(name) for (name,) in found]
+
+
 def log(
     db: Database,
     session: str,

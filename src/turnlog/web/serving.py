@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Callable
 
@@ -37,5 +38,6 @@ def _bind(port: int) -> socket.socket:
         bound.listen(128)
     except OSError as error:
         bound.close()
-        raise TurnlogError(f"port {port} is taken ({error.strerror}): choose another with --port, or 0 for any.") from None
+        why = "is not for ordinary users" if error.errno == errno.EACCES else "is taken"
+        raise TurnlogError(f"port {port} {why} ({error.strerror}): choose another with --port, or 0 for any.") from None
     return bound
