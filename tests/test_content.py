@@ -11,6 +11,7 @@ from typing import Any
 import pydantic
 import pytest
 
+from turnlog.cli.render import is_cut
 from turnlog.content import (
     BLOB_LIMIT,
     KEY_LIMIT,
@@ -343,3 +344,7 @@ def test_every_blob_can_be_what_has_its_hash(value: object) -> None:
     assert may_be(blob.text, blob.hash)
     assert may_be(blob.text, f"hmac-{blob.hash}")
     assert not may_be("another", blob.hash)
+
+
+def test_a_summary_that_leaves_something_out_is_told_from_a_whole_one() -> None:
+    assert [is_cut(summarize("word " * many)) for many in (10, 1000)] == [False, True]

@@ -15,6 +15,11 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or (isinstance(error, RuntimeError) and str(error) == "Query interrupted")
 
 
+def is_of_duckdb(error: Exception) -> bool:
+    """Whether DuckDB itself raised it, told without loading it."""
+    return type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb")
+
+
 def unreadable(error: Exception) -> str:
     """What to do when DuckDB itself could not read the store."""
     return (

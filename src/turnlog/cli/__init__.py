@@ -18,7 +18,7 @@ from pathlib import Path
 from turnlog.cli.mistakes import refuse_first, refuse_undecodable, refuse_unknown
 from turnlog.cli.parser import build_parser
 from turnlog.cli.render import complain
-from turnlog.errors import TurnlogError, is_interrupt, unreadable
+from turnlog.errors import TurnlogError, is_interrupt, is_of_duckdb, unreadable
 
 _MODULES = {
     "demo": "run",
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if is_interrupt(error):
             return _INTERRUPTED
-        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
+        if not is_of_duckdb(error):
             raise
         return _cannot(unreadable(error))
 

@@ -23,6 +23,7 @@ _IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u20
 _HASH = re.compile(r"^((?:hmac-)?sha256:)([0-9a-f]{7})[0-9a-f]+$")
 # What a model chose in one call is kept under the span id of the call; a session has hundreds of those.
 SPAN_ID = re.compile(r"^[0-9a-f]{16}$")
+_CUT = re.compile(r"… \(\+[\d,]+ chars\)$")
 _JSON_TEXT = {"delta", "alternatives", "attributes"}
 
 
@@ -138,6 +139,11 @@ def short(value: str) -> str:
     if found := _HASH.match(value):
         return found[1] + found[2]
     return value[:7] if SPAN_ID.match(value) else value
+
+
+def is_cut(summary: str) -> bool:
+    """Whether a summary says that there was more."""
+    return _CUT.search(summary) is not None
 
 
 def day_time(at: datetime) -> str:

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -20,7 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from turnlog.cli.render import record, to_json
-from turnlog.errors import NotFound, TurnlogError, unreadable
+from turnlog.errors import NotFound, TurnlogError, is_of_duckdb, unreadable
 from turnlog.settings import Settings
 from turnlog.web import commit, diff, files, health, session, sessions, side_by_side, sql, state
 from turnlog.web.asking import Ask
@@ -136,7 +135,9 @@ def _ask(view: View, settings: Settings, request: Request, given_up: Callable[[]
             return view(ask)
     except TurnlogError as error:
         return _error_page(str(error), 404 if isinstance(error, NotFound) else 503)
-    except duckdb.Error as error:
+    except Exception as error:
+        if not is_of_duckdb(error):
+            raise
         return _error_page(unreadable(error), 503)
 
 

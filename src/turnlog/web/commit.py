@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnlog import queries
-from turnlog.cli.render import duration, from_json, short
-from turnlog.content import is_cut
+from turnlog.cli.render import duration, from_json, is_cut, short
 from turnlog.errors import NotFound
 from turnlog.queries import Commit, Eviction, InContext, Why
 from turnlog.web.asking import Ask
