@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     renamed = [touch("rename", "home.html", "v1") | {"renamed_from": "index.html"}, touch("delete", "index.html")]
     story.tool("renames", "site", "t2", "rename_file", *renamed, input_summary="index.html home.html")
     story.tool("writes again", "site", "t3", "write_file", touch("write", "home.html", "v2"), input_hash="template")
-    story.tool("delegates", "site", "t3", "research", end_ns=2_000_000_000_000_000_000)
+    story.tool("delegates", "site", "t3", "research")
     story.chat("thinks inside", "site", "t3", choice="answer", inside="delegates")
     story.span("is asked", "inner", "i1", operation="invoke_agent", agent="researcher", turn_input="which?", inside="delegates")
     story.note("waits", "site", "t4", change("pending", "approval", "publish it"))
