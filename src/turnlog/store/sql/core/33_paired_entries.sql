@@ -26,7 +26,7 @@ from (
         max(case when l.side = 'b' then l.tool else '' end) as tool_of_b
     from (
         select
-            w.side as side,
+            e.side as side,
             e.kind as kind,
             e.key as key,
             e.op as op,
@@ -35,32 +35,62 @@ from (
             e.tool as tool,
             -- What was made here and is gone again was never there; what only left a context is for `evictions` to tell.
             first_value(case when e.op = 'set' and (e.kind <> 'file' or e.action = 'create') then 1 else 0 end) over (
-                partition by w.side, e.kind, e.key
+                partition by e.side, e.kind, e.key
                 order by e.turn, e.changed_ns, e.sequence
             ) as is_made_here,
-            row_number() over (partition by w.side, e.kind, e.key order by e.turn desc, e.changed_ns desc, e.sequence desc) as age
-        from state_changes as e
-        join (
+            row_number() over (partition by e.side, e.kind, e.key order by e.turn desc, e.changed_ns desc, e.sequence desc) as age
+        -- Each session by itself: the rows of two may lie far apart, and all between them would be read.
+        from (
             select
                 'a' as side,
-                p_session_a as of_session,
-                p_turn_a as of_turn
+                x.kind as kind,
+                x.key as key,
+                x.op as op,
+                x.value as value,
+                x.action as action,
+                x.commit_id as commit_id,
+                x.tool as tool,
+                x.turn as turn,
+                x.changed_ns as changed_ns,
+                x.sequence as sequence
+            from state_changes as x
+            where x.session_id = p_session_a
+              and (p_turn_a = 0 or x.turn = p_turn_a)
+              and (
+                x.kind <> 'decision'
+                or x.commit_id not in (
+                    select c.commit_id
+                    from decisions as c
+                    where c.session_id = p_session_a
+                      and c.about = ''
+                )
+              )
             union all
             select
                 'b' as side,
-                p_session_b as of_session,
-                p_turn_b as of_turn
-        ) as w on w.of_session = e.session_id and (w.of_turn = 0 or w.of_turn = e.turn)
-        where e.session_id in (p_session_a, p_session_b)
-          and (
-            e.kind <> 'decision'
-            or e.commit_id not in (
-                select c.commit_id
-                from decisions as c
-                where c.session_id in (p_session_a, p_session_b)
-                  and c.about = ''
-            )
-          )
+                y.kind as kind,
+                y.key as key,
+                y.op as op,
+                y.value as value,
+                y.action as action,
+                y.commit_id as commit_id,
+                y.tool as tool,
+                y.turn as turn,
+                y.changed_ns as changed_ns,
+                y.sequence as sequence
+            from state_changes as y
+            where y.session_id = p_session_b
+              and (p_turn_b = 0 or y.turn = p_turn_b)
+              and (
+                y.kind <> 'decision'
+                or y.commit_id not in (
+                    select d.commit_id
+                    from decisions as d
+                    where d.session_id = p_session_b
+                      and d.about = ''
+                )
+              )
+        ) as e
     ) as l
     where l.age = 1
       and (l.op = 'set' or (l.op = 'drop' and l.is_made_here = 0))
