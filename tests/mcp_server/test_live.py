@@ -21,7 +21,7 @@ def test_an_agent_sees_itself_run_in_circles_and_records_what_it_decides(tmp_pat
     *state, recorded, answer = plain(re.sub(r"running for \d+ s", "running for N s", done.stdout))
     assert done.stderr == ""
     assert state == [
-        f'session "sky-watch", active: turn 1, 7 commits, 0 failed, 2 in flight. {DATA}',
+        f'session "sky-watch", active: turn 1, 7 commits, 0 failed, 1 in flight. {DATA}',
         "in a loop (1):",
         '- "look", given "{\\"at\\":\\"sky\\"}": 3 times in turn 1, each time ok: "grey" (last: ID)',
         "not finished (1):",

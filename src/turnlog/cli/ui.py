@@ -32,7 +32,7 @@ def ui(options: argparse.Namespace) -> int:
         out.stream.flush()
         if opens:
             # A browser of the terminal is waited for until it ends, and it waits for the server.
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(address,), name="turnlog-browser", daemon=True).start()
 
     serve_page(read_settings(), options.port, listening)
     return 0

@@ -115,7 +115,7 @@ def _main() -> None:
     settings, most = read_settings(), int(sys.argv[1])
     given = sys.stdin.buffer
     statement = given.read(int(given.readline())).decode("utf-8", "replace")
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, name="turnlog-parent", daemon=True).start()
     try:
         with queries.reading(settings) as db:
             db.execute(f"set memory_limit = '{MEMORY // 1024**2}MiB'")
