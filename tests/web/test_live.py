@@ -186,8 +186,10 @@ def test_a_call_that_runs_is_counted_on_and_one_whose_process_died_is_told(serve
         tell(program, "long")
         running = page.locator(".log [data-since]")
         running.wait_for()
-        page.wait_for_function("() => parseFloat(document.querySelector('.log [data-since]').textContent) >= 2.0")
-        assert running.inner_text().endswith(" s")
+        # 2.0 s and more: by the page's own counting, as nothing is written meanwhile.
+        page.wait_for_function(
+            "() => /^([2-9]|[0-9]{2,})[.][0-9] s$/.test(document.querySelector('.log [data-since]').textContent)"
+        )
         program.kill()
         page.locator(".log .flag", has_text="INTERRUPTED").wait_for()
         assert texts(page.locator(".turns .marks").first.locator(".flag")) == ["1 INTERRUPTED"]
