@@ -39,7 +39,8 @@ def state(ask: Ask) -> Page:
     gone = queries.out_of_context(ask.db, session, 0 if is_now else turn)
     failures = queries.log(ask.db, session, failed=True, to=turn, limit=_LAST_FAILURES)
     doubts = queries.unverified(ask.db, session) if is_now else []
-    reasons = queries.commits(ask.db, session, [entry.commit_id for entry in entries if entry.kind == "decision"])
+    named = [entry.commit_id for entry in entries if entry.kind == "decision" and not SPAN_ID.match(entry.key)]
+    reasons = queries.commits(ask.db, session, named[:_MOST])
     kinds = [(kind, list(group)) for kind, group in groupby(entries, key=lambda entry: entry.kind)]
     body = join(
         heading(
@@ -108,6 +109,7 @@ def _entries(kind: str, entries: list[Entry], session: str) -> Html:
 def _decisions(entries: list[Entry], reasons: dict[str, Commit], session: str) -> Html:
     """What was decided by name, with its reason; what a model chose in one call is one of hundreds."""
     steps = [each for each in entries if SPAN_ID.match(each.key)]
+    named = [each for each in entries if not SPAN_ID.match(each.key)]
     rows = [
         row(
             el("th", said(each.key), scope="row"),
@@ -117,11 +119,11 @@ def _decisions(entries: list[Entry], reasons: dict[str, Commit], session: str) -
             el("td", said(each.tool), " ", commit_link(each.commit_id, session)),
             data_row=True,
         )
-        for each in entries
-        if each not in steps
+        for each in named[:_MOST]
     ]
     return join(
-        table(("About", "Choice", "Why", "Turn", "By"), rows[:_MOST], caption="decision entries") if rows else None,
+        table(("About", "Choice", "Why", "Turn", "By"), rows, caption="decision entries") if rows else None,
+        _first_of(len(named)),
         el("details", el("summary", f"{count(len(steps), 'choice')} of a model call"), _entries("step", steps, session))
         if steps
         else None,
